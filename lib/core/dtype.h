@@ -13,18 +13,26 @@ enum class DType : std::uint8_t { f64, f32, f16, bf16, i32, u8 };
 
 constexpr std::size_t size_of(DType type) {
     switch (type) {
-        case DType::f64: return 8;
+        case DType::f64:
+            return 8;
         case DType::f32:
-        case DType::i32: return 4;
+        case DType::i32:
+            return 4;
         case DType::f16:
-        case DType::bf16: return 2;
-        case DType::u8: return 1;
+        case DType::bf16:
+            return 2;
+        case DType::u8:
+            return 1;
     }
     return 0;
 }
 
-constexpr bool is_float(DType type) { return type != DType::i32 && type != DType::u8; }
-constexpr bool is_narrow(DType type) { return type == DType::f16 || type == DType::bf16; }
+constexpr bool is_float(DType type) {
+    return type != DType::i32 && type != DType::u8;
+}
+constexpr bool is_narrow(DType type) {
+    return type == DType::f16 || type == DType::bf16;
+}
 
 std::string_view name_of(DType type);
 std::optional<DType> dtype_named(std::string_view name);

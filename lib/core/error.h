@@ -18,7 +18,8 @@ enum class ExitCode : int {
     kResource = 6,    // memory or disk
 };
 
-// A failure the user can act on. `what()` is one line (or several faults, one a line) without a trailing newline.
+// A failure the user can act on. `what()` is one line (or several faults, one a line) without a trailing
+// newline.
 class Error : public std::runtime_error {
   public:
     Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -40,7 +41,7 @@ class InternalError : public std::logic_error {
 }  // namespace mpt
 
 // MPT_CHECK(condition) or MPT_CHECK(condition, "detail " + std::to_string(x)): throws InternalError.
-#define MPT_CHECK(condition, ...)                                              \
-    do {                                                                       \
+#define MPT_CHECK(condition, ...)                                                    \
+    do {                                                                             \
         if (!(condition)) ::mpt::fail_check(#condition, ::std::string(__VA_ARGS__)); \
     } while (false)

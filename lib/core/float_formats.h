@@ -12,9 +12,11 @@ constexpr std::uint16_t f16_bits(float value) {
     const std::uint32_t x = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t sign = (x >> 16) & 0x8000u;
     const std::uint32_t magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
-    if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // >= 65520 rounds to inf
-    if (magnitude < 0x38800000u) {                                                    // subnormal or zero in f16
+    if (magnitude > 0x7f800000u)
+        return static_cast<std::uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
+    if (magnitude >= 0x477ff000u)
+        return static_cast<std::uint16_t>(sign | 0x7c00u);  // >= 65520 rounds to inf
+    if (magnitude < 0x38800000u) {                          // subnormal or zero in f16
         if (magnitude < 0x33000000u) return static_cast<std::uint16_t>(sign);
         const int shift = 126 - static_cast<int>(magnitude >> 23);  // 14..24
         const std::uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;

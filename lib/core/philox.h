@@ -13,7 +13,8 @@ using PhiloxBlock = std::array<std::uint32_t, 4>;
 
 constexpr PhiloxBlock philox(std::uint64_t key, std::uint64_t counter_high, std::uint64_t counter_low) {
     PhiloxBlock c = {static_cast<std::uint32_t>(counter_low), static_cast<std::uint32_t>(counter_low >> 32),
-                     static_cast<std::uint32_t>(counter_high), static_cast<std::uint32_t>(counter_high >> 32)};
+                     static_cast<std::uint32_t>(counter_high),
+                     static_cast<std::uint32_t>(counter_high >> 32)};
     std::uint32_t k0 = static_cast<std::uint32_t>(key);
     std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round) {
@@ -28,7 +29,14 @@ constexpr PhiloxBlock philox(std::uint64_t key, std::uint64_t counter_high, std:
 }
 
 // A stream of numbers for one (seed, purpose, index): purposes are distinct constants below.
-enum class RandomPurpose : std::uint32_t { kInit = 1, kShuffle = 2, kAugment = 3, kDropout = 4, kSynthetic = 5, kSample = 6 };
+enum class RandomPurpose : std::uint32_t {
+    kInit = 1,
+    kShuffle = 2,
+    kAugment = 3,
+    kDropout = 4,
+    kSynthetic = 5,
+    kSample = 6
+};
 
 class RandomStream {
   public:

@@ -1,9 +1,10 @@
-// Fused convolutions on the CPU: libxsmm micro-kernels between a prologue that fills a cache-sized f32 scratch
-// and an epilogue that works on the output tile while it is in cache. This is the only folder that includes
-// libxsmm. All tensors are stored NHWC in f32, f16 or bf16; arithmetic is f32; sums are kept in f64.
+// Fused convolutions on the CPU: libxsmm micro-kernels between a prologue that fills a cache-sized f32
+// scratch and an epilogue that works on the output tile while it is in cache. This is the only folder that
+// includes libxsmm. All tensors are stored NHWC in f32, f16 or bf16; arithmetic is f32; sums are kept in f64.
 //
-//   forward    x_eff = relu?(scale * x + shift)     y = conv(x_eff, w)      statistics: sum(y), sum(y*y) a channel
-//   backward   dy_eff = a * g + b * y + c           dx = conv_data(dy_eff, w) (+ addend), masked by relu,
+//   forward    x_eff = relu?(scale * x + shift)     y = conv(x_eff, w)      statistics: sum(y), sum(y*y) a
+//   channel backward   dy_eff = a * g + b * y + c           dx = conv_data(dy_eff, w) (+ addend), masked by
+//   relu,
 //                                                   reductions: sum(dx), sum(dx * reference_i) a channel
 //                                                   dw += conv_weight(x_eff, dy_eff)
 //
@@ -47,14 +48,17 @@ enum class ReluMask : std::uint8_t {
 
 struct ConvBackwardSpec {
     ConvShape shape;
-    DType x = DType::f32, y = DType::f32, g = DType::f32, dx = DType::f32, addend = DType::f32, weight = DType::f32;
+    DType x = DType::f32, y = DType::f32, g = DType::f32, dx = DType::f32, addend = DType::f32,
+          weight = DType::f32;
     bool need_data = true;
     bool need_weight = true;
-    bool input_affine = false, input_relu = false;  // as in the forward direction; used by the weight gradient
-    bool grad_affine = false;                       // dy_eff = a * g + b * y + c; otherwise dy_eff = g
-    bool add = false;                               // dx += addend before the mask
+    bool input_affine = false,
+         input_relu = false;   // as in the forward direction; used by the weight gradient
+    bool grad_affine = false;  // dy_eff = a * g + b * y + c; otherwise dy_eff = g
+    bool add = false;          // dx += addend before the mask
     ReluMask mask = ReluMask::kNone;
-    int num_references = 0;   // 0..2 tensors shaped like dx, type `reference`; reductions are made if `reductions`
+    int num_references =
+        0;  // 0..2 tensors shaped like dx, type `reference`; reductions are made if `reductions`
     bool reductions = false;  // sum(dx) and sum(dx * reference_i), of the values as stored
     DType reference = DType::f32;
     bool operator==(const ConvBackwardSpec&) const = default;
@@ -71,16 +75,16 @@ struct ConvForwardArgs {
 };
 
 struct ConvBackwardArgs {
-    const void* x = nullptr;       // [N, H, W, C]
-    const float* scale = nullptr;  // [C]
-    const float* shift = nullptr;  // [C]
-    const void* w = nullptr;       // [K, R, S, C]
-    const void* g = nullptr;       // [N, P, Q, K]
-    const void* y = nullptr;       // [N, P, Q, K], with grad_affine
-    const float* a = nullptr;      // [K]
-    const float* b = nullptr;      // [K]
-    const float* c = nullptr;      // [K]
-    const void* addend = nullptr;  // [N, H, W, C]
+    const void* x = nullptr;                         // [N, H, W, C]
+    const float* scale = nullptr;                    // [C]
+    const float* shift = nullptr;                    // [C]
+    const void* w = nullptr;                         // [K, R, S, C]
+    const void* g = nullptr;                         // [N, P, Q, K]
+    const void* y = nullptr;                         // [N, P, Q, K], with grad_affine
+    const float* a = nullptr;                        // [K]
+    const float* b = nullptr;                        // [K]
+    const float* c = nullptr;                        // [K]
+    const void* addend = nullptr;                    // [N, H, W, C]
     const void* references[2] = {nullptr, nullptr};  // [N, H, W, C]
     void* dx = nullptr;                              // [N, H, W, C]
     float* reductions = nullptr;  // [1 + num_references, C]: sum(dx), then sum(dx * reference_i)
