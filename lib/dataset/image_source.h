@@ -1,0 +1,86 @@
+// Images with labels, by index: what a data set is to the rest of the program. A new kind of data set is one
+// file that fills in ImageSource and one line in open_source.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mpt {
+
+struct ImageGeometry {
+    std::int64_t height = 0, width = 0, channels = 0;
+    std::int64_t bytes() const { return height * width * channels; }  // of one u8 image
+    bool operator==(const ImageGeometry&) const = default;
+};
+
+// "28x28x1": height, width, channels.
+std::string to_string(const ImageGeometry& geometry);
+
+// Everything about a data set except its pixels.
+struct ImageSetInfo {
+    std::string origin;  // the absolute path, or "synthetic"
+    ImageGeometry geometry;
+    std::int64_t num_samples = 0;
+    std::int64_t num_classes = 0;
+    std::vector<std::string> class_names;  // empty, or num_classes of them
+};
+
+class ImageSource {
+  public:
+    explicit ImageSource(ImageSetInfo info) : info_(std::move(info)) {}
+    virtual ~ImageSource() = default;
+    ImageSource(const ImageSource&) = delete;
+    ImageSource& operator=(const ImageSource&) = delete;
+
+    const ImageSetInfo& info() const { return info_; }
+    std::int64_t num_samples() const { return info_.num_samples; }
+    std::int64_t num_classes() const { return info_.num_classes; }
+    const ImageGeometry& geometry() const { return info_.geometry; }
+
+    // Writes sample `index` as u8 [height, width, channels] (geometry().bytes() bytes). Safe from many
+    // threads.
+    virtual void copy_image(std::int64_t index, std::uint8_t* out) const = 0;
+    virtual std::int32_t label(std::int64_t index) const = 0;
+    // Bytes this source keeps resident for as long as it lives.
+    virtual std::int64_t memory_bytes() const = 0;
+
+  private:
+    ImageSetInfo info_;
+};
+
+// Per channel, of pixels scaled to [0, 1]; `std` is the population's.
+struct ChannelStatistics {
+    std::vector<float> mean, std;
+};
+
+// Exact for up to 512 MiB of pixels; above that from evenly spaced samples of that size.
+ChannelStatistics channel_statistics(const ImageSource& source);
+
+enum class SourceType { kIdx, kCifar10, kImageFolder, kSynthetic };
+enum class Split { kTrain, kTest };
+enum class IfMissing { kError, kSynthetic };
+
+struct SourceOptions {
+    SourceType type = SourceType::kIdx;
+    std::string path;  // a folder; relative to the working directory unless absolute
+    Split split = Split::kTrain;
+    std::int64_t num_classes = 10;
+    // Synthetic images have this geometry. For files, sides or channels other than 0 are compared with it.
+    ImageGeometry geometry;
+    std::int64_t synthetic_samples = 10000;
+    std::uint64_t seed = 0;
+    IfMissing if_missing = IfMissing::kError;
+};
+
+struct OpenedSource {
+    std::unique_ptr<ImageSource> source;
+    std::string warning;  // one line when the source is not what was asked for, else empty
+};
+
+// Opens and checks a whole data set up front. Throws Error(kData) that names the path and the remedy.
+// Only files that are not there fall back to synthetic images, never damaged ones.
+OpenedSource open_source(const SourceOptions& options);
+
+}  // namespace mpt
