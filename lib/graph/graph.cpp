@@ -1,0 +1,157 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <queue>
+#include <set>
+
+#include "core/error.h"
+#include "graph/op.h"
+
+namespace mpt {
+
+const char* name_of(Phase phase) {
+    switch (phase) {
+        case Phase::kForward:
+            return "forward";
+        case Phase::kBackward:
+            return "backward";
+        case Phase::kUpdate:
+            return "update";
+    }
+    return "?";
+}
+
+ValueId Graph::output(const std::string& output_name) const {
+    for (const Output& o : outputs)
+        if (o.name == output_name) return o.value;
+    MPT_CHECK(false, "graph " + name + " has no output " + output_name);
+    return kNone;
+}
+
+ValueId Graph::input(const std::string& input_name) const {
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (values[i].kind == ValueKind::kInput && values[i].name == input_name)
+            return static_cast<ValueId>(i);
+    MPT_CHECK(false, "graph " + name + " has no input " + input_name);
+    return kNone;
+}
+
+std::vector<NodeId> Graph::users(ValueId id) const {
+    std::vector<NodeId> found;
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+        if (nodes[n].op != nullptr && std::ranges::find(nodes[n].inputs, id) != nodes[n].inputs.end())
+            found.push_back(static_cast<NodeId>(n));
+    return found;
+}
+
+bool Graph::is_output(ValueId id) const {
+    return std::ranges::any_of(outputs, [&](const Output& o) { return o.value == id; });
+}
+
+void Graph::replace_uses(ValueId from, ValueId to) {
+    for (Node& n : nodes) std::ranges::replace(n.inputs, from, to);
+    for (Output& o : outputs)
+        if (o.value == from) o.value = to;
+}
+
+namespace {
+
+// Besides data flow, an in-place update of a stored value must come after every reader of the old value.
+std::vector<std::set<NodeId>> predecessors(const Graph& graph) {
+    std::vector<NodeId> producer(graph.values.size(), kNone);
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+        if (graph.nodes[n].op != nullptr)
+            for (const ValueId out : graph.nodes[n].outputs)
+                producer[static_cast<std::size_t>(out)] = static_cast<NodeId>(n);
+    std::vector<std::set<NodeId>> before(graph.nodes.size());
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        const Node& node = graph.nodes[n];
+        if (node.op == nullptr) continue;
+        for (const ValueId in : node.inputs)
+            if (in != kNone && producer[static_cast<std::size_t>(in)] != kNone)
+                before[n].insert(producer[static_cast<std::size_t>(in)]);
+        for (const Alias alias : node.op->must_alias) {
+            const ValueId old_value = node.inputs[static_cast<std::size_t>(alias.input)];
+            if (old_value == kNone) continue;
+            for (const NodeId reader : graph.users(old_value))
+                if (reader != static_cast<NodeId>(n)) before[n].insert(reader);
+        }
+    }
+    return before;
+}
+
+}  // namespace
+
+void Graph::reorder() {
+    const std::vector<std::set<NodeId>> before = predecessors(*this);
+    std::vector<std::vector<NodeId>> after(nodes.size());
+    std::vector<std::size_t> waiting(nodes.size());
+    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
+    std::size_t live = 0;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+        if (nodes[n].op == nullptr) continue;
+        ++live;
+        waiting[n] = before[n].size();
+        for (const NodeId p : before[n]) after[static_cast<std::size_t>(p)].push_back(static_cast<NodeId>(n));
+        if (waiting[n] == 0) ready.push(static_cast<NodeId>(n));
+    }
+    std::vector<Node> ordered;
+    ordered.reserve(live);
+    while (!ready.empty()) {
+        const NodeId next = ready.top();
+        ready.pop();
+        ordered.push_back(node(next));
+        for (const NodeId a : after[static_cast<std::size_t>(next)])
+            if (--waiting[static_cast<std::size_t>(a)] == 0) ready.push(a);
+    }
+    MPT_CHECK(ordered.size() == live, "graph " + name + " has a cycle");
+    nodes = std::move(ordered);
+    for (Value& v : values) v.producer = kNone;
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+        for (std::size_t o = 0; o < nodes[n].outputs.size(); ++o) {
+            Value& v = value(nodes[n].outputs[o]);
+            v.producer = static_cast<NodeId>(n);
+            v.output_index = static_cast<int>(o);
+        }
+}
+
+namespace {
+
+std::string print(const TensorType& type) {
+    return to_string(type.shape) + std::string(name_of(type.dtype));
+}
+
+}  // namespace
+
+std::string print(const Graph& graph) {
+    std::string text = "graph " + graph.name + "\n";
+    for (const Value& v : graph.values) {
+        if (v.producer != kNone || v.kind == ValueKind::kIntermediate) continue;
+        bool used = false;
+        const ValueId id = static_cast<ValueId>(&v - graph.values.data());
+        for (const Node& n : graph.nodes) used = used || std::ranges::find(n.inputs, id) != n.inputs.end();
+        if (!used) continue;
+        text += v.kind == ValueKind::kInput ? "  input " : "  stored ";
+        text += v.name + ":" + print(v.type);
+        if (v.store) text += std::string(" @") + name_of(v.store->region);
+        text += "\n";
+    }
+    for (const Node& n : graph.nodes) {
+        if (n.op == nullptr) continue;
+        text += "  " + n.name + ": ";
+        for (std::size_t o = 0; o < n.outputs.size(); ++o)
+            text += (o ? ", " : "") + graph.value(n.outputs[o]).name + ":" + print(graph.type(n.outputs[o]));
+        text += " = " + std::string(n.op->name) + "(";
+        for (std::size_t i = 0; i < n.inputs.size(); ++i)
+            text +=
+                (i ? ", " : "") + (n.inputs[i] == kNone ? std::string("-") : graph.value(n.inputs[i]).name);
+        text += ")";
+        if (const std::string attributes = n.attributes.text(); !attributes.empty()) text += " " + attributes;
+        text += "\n";
+    }
+    for (const Graph::Output& o : graph.outputs)
+        text += "  output " + o.name + " = " + graph.value(o.value).name + "\n";
+    return text;
+}
+
+}  // namespace mpt
