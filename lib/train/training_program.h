@@ -1,0 +1,96 @@
+// Everything of a run that is decided before the first batch: the three plans (micro-step, update, evaluate)
+// over one store, for each batch size that occurs. The trainer only calls run_*().
+//
+//   TrainingProgram program(config, data, num_threads);   // compiles; allocates nothing large
+//   report(program.memory());                             // may end with exit 6 here
+//   program.allocate();                                   // the one arena
+//   program.initialize(seed);
+//   program.run_micro_step(batch, ...); StepControl control = program.run_update();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/run_config.h"
+#include "graph/variables.h"
+#include "optim/step_control.h"
+#include "plan/memory_report.h"
+
+namespace mpt {
+
+// What the program must know of the data.
+struct DataDescription {
+    std::int64_t height = 0, width = 0, channels = 0, num_classes = 0;
+    std::vector<float> mean, std;  // a channel, of pixels in 0..1
+    std::int64_t updates_per_epoch = 1;
+    std::int64_t total_updates = 1;
+    std::int64_t host_bytes = 0;  // resident bytes of the data set and its buffers
+};
+
+// Sums over the samples of one micro-step or evaluation batch.
+struct BatchResult {
+    double loss_sum = 0;  // f32 on the device
+    std::int64_t hits1 = 0, hits5 = 0, samples = 0;
+};
+
+class TrainingProgram {
+  public:
+    TrainingProgram(const RunConfig& config, const DataDescription& data, int num_threads);
+    ~TrainingProgram();
+    TrainingProgram(const TrainingProgram&) = delete;
+    TrainingProgram& operator=(const TrainingProgram&) = delete;
+
+    // Batch sizes other than the config's micro-batch and evaluation batch that will occur (short last ones);
+    // to be told before memory() and allocate().
+    void expect_micro_batch(std::int64_t samples);
+    void expect_evaluation_batch(std::int64_t samples);
+
+    const MemoryReport& memory() const;
+    // The largest micro-batch whose plan fits `bytes` (0 when not even one sample does).
+    std::int64_t largest_micro_batch(std::int64_t bytes, Recompute recompute) const;
+    // Throws Error(kResource) naming the need, what there is, and the largest micro-batch with and without
+    // recompute.
+    void check_fits(std::int64_t available_bytes) const;
+    void allocate();
+    void initialize(
+        std::uint64_t seed);  // weights by their initialisers, control block, everything else zero
+
+    // images: u8 [samples, H, W, C]; labels: i32 [samples]. `window_samples`: how many samples the update's
+    // whole window holds (the gradient is that of the mean over the window).
+    BatchResult run_micro_step(std::span<const std::uint8_t> images, std::span<const std::int32_t> labels,
+                               std::int64_t window_samples);
+    StepControl run_update();
+    BatchResult run_evaluation(std::span<const std::uint8_t> images, std::span<const std::int32_t> labels);
+    bool has_ema() const;
+    // Exchanges the masters with their moving average (twice gives the old state back, to the bit).
+    void swap_ema();
+
+    // For checkpoints: what the regions hold. Call weights_changed() after writing to masters from outside:
+    // it refreshes the narrow copies.
+    const VariableTable& variables() const;
+    std::byte* region(Region r);  // nullptr when the run has no such region
+    void weights_changed();
+    StepControl control() const;
+    void set_control(const StepControl& control);
+
+    std::string precision_summary() const;  // a line or more: mode, casts, what the CPU computes in
+    std::string decay_summary() const;      // H11's line
+    std::string graph_text() const;         // for --dump-graph: every graph after each pass that changed it
+    std::size_t activation_bytes() const;   // planned bytes of kept activations of the micro-step
+    // Where a gradient went non-finite first cannot be seen here; names tensors of the last micro-step that
+    // hold non-finite values, first in execution order. Empty when none does.
+    std::string first_nonfinite() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Bytes this process may still take: MemAvailable, cgroup limit and RLIMIT_AS, whichever is least.
+std::int64_t available_memory_bytes();
+
+}  // namespace mpt
