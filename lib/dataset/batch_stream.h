@@ -30,6 +30,9 @@ struct Batching {
 // 2,2,2,2 and then 2; with drop_last the second window is left out. Windows never reach into the next epoch.
 std::vector<Window> epoch_windows(std::int64_t num_samples, const Batching& batching,
                                   std::int64_t first_offset = 0);
+// The one of number `index`, without making the list.
+Window epoch_window(std::int64_t num_samples, const Batching& batching, std::int64_t first_offset,
+                    std::int64_t index);
 std::int64_t num_windows(std::int64_t num_samples, const Batching& batching, std::int64_t first_offset = 0);
 
 // The permutation of an epoch; the identity unless shuffled.
@@ -86,7 +89,8 @@ struct NextBatch {
 // Not copyable, one consumer. The source must outlive it. An error in a worker is rethrown by next().
 class BatchStream {
   public:
-    // Throws Error(kData) when drop_last would leave no batch at all.
+    // Throws Error(kData) when drop_last would leave no batch at all, Error(kCheckpoint) when the start lies
+    // outside the data.
     BatchStream(const ImageSource& source, const StreamOptions& options);
     ~BatchStream();  // stops the workers, at most one image later
     BatchStream(const BatchStream&) = delete;

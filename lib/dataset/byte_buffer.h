@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <span>
+#include <string>
+
+#include "core/error.h"
 
 namespace mpt {
 
@@ -14,8 +16,11 @@ class ByteBuffer {
   public:
     ByteBuffer() = default;
     explicit ByteBuffer(std::size_t bytes) : size_(bytes) {
-        data_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)));
-        if (bytes != 0 && !data_) throw std::bad_alloc();
+        data_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes / 64 * 64 + 64)));
+        if (bytes != 0 && !data_) {
+            throw Error(ExitCode::kResource,
+                        "cannot allocate " + std::to_string(bytes) + " bytes for images");
+        }
     }
     std::uint8_t* data() { return data_.get(); }
     const std::uint8_t* data() const { return data_.get(); }

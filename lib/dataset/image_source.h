@@ -50,9 +50,9 @@ class ImageSource {
     ImageSetInfo info_;
 };
 
-// Per channel, of pixels scaled to [0, 1]; `std` is the population's.
+// Per channel, of pixels scaled to [0, 1]; `stddev` is the population's.
 struct ChannelStatistics {
-    std::vector<float> mean, std;
+    std::vector<float> mean, stddev;
 };
 
 // Exact for up to 512 MiB of pixels; above that from evenly spaced samples of that size.

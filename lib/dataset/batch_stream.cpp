@@ -1,0 +1,310 @@
+#include "dataset/batch_stream.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "core/error.h"
+#include "dataset/augment.h"
+
+namespace mpt {
+namespace {
+
+// Walks the micro-batches of epoch after epoch.
+class Cursor {
+  public:
+    Cursor(std::int64_t num_samples, const StreamOptions& options)
+        : num_samples_(num_samples), options_(options), epoch_(options.start.epoch) {
+        first_offset_ = options.start.offset;
+    }
+
+    // Fills in what `batch` is made of, except images and labels. Returns false at the end of the stream.
+    bool describe_next(Batch& batch) {
+        while (micro_ == window_.micro_batches.size()) {
+            if (!next_window()) return false;
+        }
+        batch.count = window_.micro_batches[micro_];
+        batch.epoch = epoch_;
+        batch.first = position_;
+        batch.window_samples = window_.samples;
+        batch.micro_index = static_cast<std::int64_t>(micro_++);
+        batch.num_micro = static_cast<std::int64_t>(window_.micro_batches.size());
+        const auto begin = order_.begin() + position_;
+        batch.sample_ids.assign(begin, begin + batch.count);
+        position_ += batch.count;
+        return true;
+    }
+
+  private:
+    bool next_window() {
+        if (index_ == num_windows(num_samples_, options_.batching, first_offset_)) {
+            ++epoch_;
+            index_ = first_offset_ = 0;
+            order_.clear();
+        }
+        if (options_.end_epoch >= 0 && epoch_ >= options_.end_epoch) return false;
+        if (order_.empty()) order_ = epoch_order(num_samples_, options_.seed, epoch_, options_.order);
+        // The position may be past the last window of its epoch: then the loop above comes here again.
+        if (index_ < num_windows(num_samples_, options_.batching, first_offset_)) {
+            window_ = epoch_window(num_samples_, options_.batching, first_offset_, index_++);
+            position_ = window_.offset;
+            micro_ = 0;
+        }
+        return true;
+    }
+
+    std::int64_t num_samples_;
+    StreamOptions options_;
+    std::int64_t epoch_;
+    std::int64_t first_offset_;  // of the windows of this epoch
+    std::int64_t index_ = 0;     // of the next window
+    Window window_;
+    std::size_t micro_ = 0;
+    std::int64_t position_ = 0;
+    std::vector<std::uint32_t> order_;
+};
+
+// Four independent lanes, each step a bijection of the lane: any single changed word changes the result.
+std::uint64_t hash_bytes(std::uint64_t start, const void* data, std::size_t bytes) {
+    constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ull;
+    std::uint64_t lanes[4] = {start, start + 1, start + 2, start + 3};
+    const auto* at = static_cast<const std::uint8_t*>(data);
+    const auto mix = [](std::uint64_t lane, std::uint64_t word) { return std::rotl(lane ^ word, 27) * kOdd; };
+    std::size_t left = bytes;
+    for (; left >= 32; left -= 32, at += 32) {
+        std::uint64_t words[4];
+        std::memcpy(words, at, 32);
+        for (int i = 0; i < 4; ++i) lanes[i] = mix(lanes[i], words[i]);
+    }
+    std::uint64_t words[4] = {0, 0, 0, 0};
+    if (left != 0) std::memcpy(words, at, left);
+    for (int i = 0; i < 4; ++i) lanes[i] = mix(lanes[i], words[i]);
+    std::uint64_t result = mix(kOdd, bytes);
+    for (const std::uint64_t lane : lanes) result = mix(result, lane ^ (lane >> 29));
+    return result ^ (result >> 32);
+}
+
+std::uint64_t hash_of(const Batch& batch, std::size_t image_bytes) {
+    std::uint64_t hash = hash_bytes(0, batch.images.data(), image_bytes);
+    hash = hash_bytes(hash, batch.labels.data(), batch.labels.size() * sizeof(batch.labels[0]));
+    return hash_bytes(hash, batch.sample_ids.data(), batch.sample_ids.size() * sizeof(batch.sample_ids[0]));
+}
+
+// Signals belong to the main thread: threads started while this lives do not receive them.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+void check_options(const ImageSource& source, const StreamOptions& options) {
+    MPT_CHECK(options.workers >= 0 && options.prefetch >= 1 && options.augment.crop_padding >= 0);
+    MPT_CHECK(options.start.epoch >= 0 && options.start.offset >= 0);
+    const std::string samples = std::to_string(source.num_samples());
+    if (num_windows(source.num_samples(), options.batching) == 0) {
+        throw Error(ExitCode::kData,
+                    source.info().origin + ": has " + samples + " samples, fewer than batch_size " +
+                        std::to_string(options.batching.batch_size) +
+                        ", and drop_last leaves out the short batch: set data.drop_last: false or "
+                        "a smaller train.batch_size");
+    }
+    if (options.start.offset > source.num_samples()) {
+        throw Error(ExitCode::kCheckpoint,
+                    "the data position to resume at (sample " + std::to_string(options.start.offset) +
+                        " of epoch " + std::to_string(options.start.epoch) + ") lies outside " +
+                        source.info().origin + " with its " + samples + " samples: is this other data?");
+    }
+}
+
+int num_slots(const StreamOptions& options) {
+    // One is in the hands of the caller.
+    return options.workers == 0 ? 1 : options.prefetch + 1;
+}
+
+std::size_t images_bytes(const ImageSource& source, const StreamOptions& options) {
+    return static_cast<std::size_t>(std::min(options.batching.micro_batch(), source.num_samples()) *
+                                    source.geometry().bytes());
+}
+
+}  // namespace
+
+struct BatchStream::State {
+    struct Slot {
+        Batch batch;
+        std::exception_ptr error;
+        bool ready = false;
+    };
+
+    State(const ImageSource& images, const StreamOptions& stream_options)
+        : source(images), options(stream_options), cursor(images.num_samples(), stream_options) {
+        slots.resize(static_cast<std::size_t>(num_slots(options)));
+        for (Slot& slot : slots) slot.batch.images = ByteBuffer(images_bytes(source, options));
+    }
+    ~State() {
+        {
+            const std::lock_guard lock(mutex);
+            stopping = true;
+        }
+        room.notify_all();
+        for (std::thread& worker : workers) worker.join();
+    }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+
+    Slot& slot_of(std::int64_t sequence) { return slots[static_cast<std::size_t>(sequence) % slots.size()]; }
+
+    void start_workers();
+    void work();
+    void build(Batch& batch, ByteBuffer& scratch) const;
+    const Batch* take_prefetched();
+    const Batch* build_now();
+
+    const ImageSource& source;
+    const StreamOptions options;
+    std::vector<std::thread> workers;
+    std::atomic<bool> stopping = false;
+    ByteBuffer own_scratch;  // of the calling thread, when there are no workers
+
+    // All below is guarded by the mutex; the batch of a slot belongs to one worker, or to the caller when
+    // ready.
+    std::mutex mutex;
+    std::condition_variable room;     // workers wait for a free slot
+    std::condition_variable arrival;  // the caller waits for the next batch
+    Cursor cursor;
+    std::vector<Slot> slots;
+    std::int64_t num_issued = 0;    // batches given to workers
+    std::int64_t num_taken = 0;     // batches given to the caller
+    std::int64_t num_released = 0;  // batches the caller is done with
+    bool exhausted = false;
+};
+
+void BatchStream::State::start_workers() {
+    const SignalsBlocked blocked;
+    try {
+        for (int i = 0; i < options.workers; ++i) workers.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+        throw Error(ExitCode::kResource, "cannot start " + std::to_string(options.workers) +
+                                             " data workers: " + error.what() + "; lower data.workers");
+    }
+}
+
+void BatchStream::State::build(Batch& batch, ByteBuffer& scratch) const {
+    const ImageGeometry& geometry = source.geometry();
+    const bool augments = options.augment.crop_padding > 0 || options.augment.horizontal_flip;
+    const std::size_t image_bytes = static_cast<std::size_t>(geometry.bytes());
+    if (augments && scratch.size() == 0) scratch = ByteBuffer(image_bytes);
+    batch.labels.resize(batch.sample_ids.size());
+    for (std::size_t i = 0; i < batch.sample_ids.size(); ++i) {
+        if (stopping.load(std::memory_order_relaxed)) return;
+        const std::int64_t sample = batch.sample_ids[i];
+        std::uint8_t* out = batch.images.data() + i * image_bytes;
+        batch.labels[i] = source.label(sample);
+        source.copy_image(sample, augments ? scratch.data() : out);
+        if (augments) {
+            const Augmentation augmentation =
+                draw_augmentation(options.augment, options.seed, batch.epoch, sample);
+            apply_augmentation(augmentation, options.augment.crop_padding, geometry, scratch.data(), out);
+        }
+    }
+    batch.hash = hash_of(batch, batch.sample_ids.size() * image_bytes);
+}
+
+void BatchStream::State::work() {
+    ByteBuffer scratch;
+    const auto has_room = [this] {
+        return stopping || exhausted || num_issued - num_released < static_cast<std::int64_t>(slots.size());
+    };
+    std::unique_lock lock(mutex);
+    while (true) {
+        room.wait(lock, has_room);
+        if (stopping || exhausted) return;
+        Slot& slot = slot_of(num_issued);
+        std::exception_ptr error;
+        try {
+            if (!cursor.describe_next(slot.batch)) break;
+            ++num_issued;
+            lock.unlock();
+            build(slot.batch, scratch);
+        } catch (...) {
+            error = std::current_exception();
+        }
+        if (lock.owns_lock()) {
+            ++num_issued;  // describe_next failed
+        } else {
+            lock.lock();
+        }
+        slot.error = error;
+        slot.ready = true;
+        if (&slot == &slot_of(num_taken)) arrival.notify_one();
+    }
+    exhausted = true;
+    room.notify_all();
+    arrival.notify_one();
+}
+
+const Batch* BatchStream::State::take_prefetched() {
+    std::unique_lock lock(mutex);
+    if (num_released < num_taken) {
+        slot_of(num_released++).ready = false;
+        room.notify_one();
+    }
+    Slot& slot = slot_of(num_taken);
+    arrival.wait(lock, [&] { return slot.ready || (exhausted && num_taken == num_issued); });
+    if (!slot.ready) return nullptr;
+    // The slot stays where it is, so that every later call fails in the same way.
+    if (slot.error) std::rethrow_exception(slot.error);
+    ++num_taken;
+    return &slot.batch;
+}
+
+const Batch* BatchStream::State::build_now() {
+    Batch& batch = slots[0].batch;
+    if (!cursor.describe_next(batch)) return nullptr;
+    build(batch, own_scratch);
+    return &batch;
+}
+
+BatchStream::BatchStream(const ImageSource& source, const StreamOptions& options) {
+    check_options(source, options);
+    state_ = std::make_unique<State>(source, options);
+    state_->start_workers();
+}
+
+BatchStream::~BatchStream() = default;
+
+NextBatch BatchStream::next() {
+    const auto begin = std::chrono::steady_clock::now();
+    const Batch* batch = state_->options.workers == 0 ? state_->build_now() : state_->take_prefetched();
+    const std::chrono::duration<double, std::milli> wait = std::chrono::steady_clock::now() - begin;
+    return {batch, wait.count()};
+}
+
+std::int64_t stream_memory_bytes(const ImageSource& source, const StreamOptions& options) {
+    constexpr std::int64_t kPerSample = sizeof(std::int32_t) + sizeof(std::int64_t);  // label and sample id
+    const std::int64_t samples = std::min(options.batching.micro_batch(), source.num_samples());
+    const std::int64_t slot = static_cast<std::int64_t>(images_bytes(source, options)) + samples * kPerSample;
+    const std::int64_t scratch = std::max(options.workers, 1) * source.geometry().bytes();
+    const std::int64_t order = source.num_samples() * static_cast<std::int64_t>(sizeof(std::uint32_t));
+    return num_slots(options) * slot + scratch + order;
+}
+
+}  // namespace mpt
