@@ -130,8 +130,8 @@ std::unique_ptr<ImageSource> read_cifar10(const SourceOptions& options) {
         check_labels(files[i]->path(), std::span(labels).subspan(first, counts[i]), options.num_classes);
         first += counts[i];
     }
-    return std::make_unique<MemoryImages>(std::move(info), std::move(images),
-                                          std::vector<std::int32_t>(labels.begin(), labels.end()));
+    return keep_in_memory(std::move(info), std::move(images),
+                          std::vector<std::int32_t>(labels.begin(), labels.end()), options.limit);
 }
 
 }  // namespace mpt

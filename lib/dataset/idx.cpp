@@ -152,9 +152,9 @@ std::unique_ptr<ImageSource> read_idx(const SourceOptions& options) {
                                          " images, but " + labels_path + " has " +
                                          std::to_string(labels.size()) + " labels");
     }
-    return std::make_unique<MemoryImages>(
-        std::move(info), std::move(images),
-        std::vector<std::int32_t>(labels.data(), labels.data() + labels.size()));
+    return keep_in_memory(std::move(info), std::move(images),
+                          std::vector<std::int32_t>(labels.data(), labels.data() + labels.size()),
+                          options.limit);
 }
 
 }  // namespace mpt

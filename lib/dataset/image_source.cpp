@@ -135,7 +135,7 @@ OpenedSource open_source(const SourceOptions& options) {
     MPT_CHECK(options.num_classes >= 1 && options.num_classes <= 0x7fffffff);
     if (options.type == SourceType::kSynthetic) return open_synthetic(options, "");
     if (const auto reason = missing_reason(options)) {
-        if (options.if_missing == IfMissing::kSynthetic) return open_synthetic(options, *reason);
+        if (options.if_missing == MissingData::kSynthetic) return open_synthetic(options, *reason);
         throw Error(ExitCode::kData,
                     *reason + "; " + remedy_for(options.type) + ", or set data.if_missing: synthetic");
     }

@@ -60,7 +60,7 @@ ChannelStatistics channel_statistics(const ImageSource& source);
 
 enum class SourceType { kIdx, kCifar10, kImageFolder, kSynthetic };
 enum class Split { kTrain, kTest };
-enum class IfMissing { kError, kSynthetic };
+enum class MissingData { kError, kSynthetic };
 
 struct SourceOptions {
     SourceType type = SourceType::kIdx;
@@ -71,7 +71,8 @@ struct SourceOptions {
     ImageGeometry geometry;
     std::int64_t synthetic_samples = 10000;
     std::uint64_t seed = 0;
-    IfMissing if_missing = IfMissing::kError;
+    MissingData if_missing = MissingData::kError;
+    std::int64_t limit = 0;  // keep only the first samples; 0: all. The files are checked as a whole.
 };
 
 struct OpenedSource {

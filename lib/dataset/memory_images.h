@@ -2,7 +2,9 @@
 // repeat them.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "core/error.h"
@@ -38,5 +40,20 @@ class MemoryImages final : public ImageSource {
     std::vector<std::int32_t> labels_;
     std::size_t image_bytes_;
 };
+
+// Keeps the first `limit` samples (0: all), and gives back the memory of the others.
+inline std::unique_ptr<ImageSource> keep_in_memory(ImageSetInfo info, ByteBuffer images,
+                                                   std::vector<std::int32_t> labels, std::int64_t limit) {
+    if (limit > 0) info.num_samples = std::min(info.num_samples, limit);
+    const std::size_t kept = std::min(labels.size(), static_cast<std::size_t>(info.num_samples));
+    if (kept < labels.size()) {
+        ByteBuffer first(kept * static_cast<std::size_t>(info.geometry.bytes()));
+        std::memcpy(first.data(), images.data(), first.size());
+        images = std::move(first);
+        labels.resize(kept);
+        labels.shrink_to_fit();
+    }
+    return std::make_unique<MemoryImages>(std::move(info), std::move(images), std::move(labels));
+}
 
 }  // namespace mpt

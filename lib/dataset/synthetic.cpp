@@ -96,7 +96,7 @@ std::unique_ptr<ImageSource> make_synthetic(const SourceOptions& options) {
     info.geometry = geometry;
     info.num_samples = options.synthetic_samples;
     info.num_classes = options.num_classes;
-    return std::make_unique<MemoryImages>(std::move(info), std::move(images), std::move(labels));
+    return keep_in_memory(std::move(info), std::move(images), std::move(labels), options.limit);
 }
 
 }  // namespace mpt
