@@ -1,0 +1,30 @@
+// softmax_cross_entropy: (z[M,V], labels i32 [M]) -> loss_sum [], logsumexp [M]: log_softmax then nll_loss,
+// without storing the probabilities. Arithmetic and results are f32 or wider; z may be narrow (fused with a
+// cast). softmax_cross_entropy_backward: (seed [], z, labels, logsumexp) -> grad_z, of the type of z:
+//   grad_z = seed * (exp(z - logsumexp) - (1 - s) onehot(label) - s / V), 0 in rows with the ignored label.
+// decompose() of the forward op gives kNone for logsumexp: the plain form has no such value, and the plain
+// form of the backward op does not need it.
+#pragma once
+
+#include "ops/nll_loss/nll_loss.h"
+
+namespace mpt {
+
+extern const OpType softmax_cross_entropy_op;
+extern const OpType softmax_cross_entropy_backward_op;
+
+struct SoftmaxCrossEntropyOutputs {
+    ValueId loss_sum, logsumexp;
+};
+SoftmaxCrossEntropyOutputs softmax_cross_entropy(GraphBuilder& builder, ValueId z, ValueId labels,
+                                                 LossAttributes attributes = {},
+                                                 const std::string& name = "softmax_cross_entropy");
+
+struct SoftmaxCrossEntropyBackwardInputs {
+    ValueId seed, z, labels, logsumexp;
+};
+ValueId softmax_cross_entropy_backward(GraphBuilder& builder, const SoftmaxCrossEntropyBackwardInputs& inputs,
+                                       LossAttributes attributes,
+                                       const std::string& name = "softmax_cross_entropy.backward");
+
+}  // namespace mpt
