@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/dtype.h"
 #include "core/float_formats.h"
@@ -61,6 +62,12 @@ struct Tensor {
     std::int64_t size() const { return type.shape.num_elements(); }
     std::int64_t dim(std::int64_t index) const { return type.shape[index]; }
     explicit operator bool() const { return data != nullptr; }
+    // All elements, for loops that read each of them many times.
+    std::vector<double> values() const {
+        std::vector<double> all(static_cast<std::size_t>(size()));
+        for (std::int64_t i = 0; i < size(); ++i) all[static_cast<std::size_t>(i)] = (*this)(i);
+        return all;
+    }
 };
 
 inline Tensor input(const Signature& s, const KernelArgs& a, int index) {

@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/reference.h"
+#include "ops/softmax_cross_entropy/softmax_cross_entropy.h"
+
+namespace mpt {
+
+namespace {
+
+void run_softmax_cross_entropy(const Signature& s, const KernelArgs& a) {
+    const auto& attributes = s.attributes.as<LossAttributes>();
+    const auto z = reference::input(s, a, 0);
+    const std::int32_t* labels = a.in<std::int32_t>(1);
+    const auto logsumexp = reference::output(s, a, 1);
+    const std::int64_t classes = z.dim(1);
+    const double smoothing = attributes.label_smoothing;
+    double loss = 0;
+    for (std::int64_t row = 0; row < z.dim(0); ++row) {
+        const std::int64_t begin = row * classes, end = begin + classes;
+        double greatest = z(begin), sum = 0, total = 0;
+        for (std::int64_t i = begin; i < end; ++i) greatest = std::max(greatest, z(i));
+        for (std::int64_t i = begin; i < end; ++i) {
+            sum += std::exp(z(i) - greatest);
+            total += z(i);
+        }
+        const double lse = greatest + std::log(sum);
+        logsumexp.set(row, lse);
+        const std::int64_t label = labels[row];
+        if (label == attributes.ignore_index) continue;
+        MPT_CHECK(label >= 0 && label < classes, "label " + std::to_string(label));
+        loss += lse - (1 - smoothing) * z(begin + label);
+        if (smoothing != 0) loss -= smoothing / static_cast<double>(classes) * total;
+    }
+    reference::output(s, a, 0).set(0, loss);
+}
+
+void run_softmax_cross_entropy_backward(const Signature& s, const KernelArgs& a) {
+    const auto& attributes = s.attributes.as<LossAttributes>();
+    const double seed = reference::input(s, a, 0)(0);
+    const auto z = reference::input(s, a, 1);
+    const std::int32_t* labels = a.in<std::int32_t>(2);
+    const auto logsumexp = reference::input(s, a, 3);
+    const auto grad_z = reference::output(s, a, 0);
+    const std::int64_t classes = z.dim(1);
+    const double smoothing = attributes.label_smoothing;
+    for (std::int64_t row = 0; row < z.dim(0); ++row)
+        for (std::int64_t c = 0; c < classes; ++c) {
+            const std::int64_t i = row * classes + c, label = labels[row];
+            const double target =
+                (c == label ? 1 - smoothing : 0.0) + smoothing / static_cast<double>(classes);
+            const double probability = std::exp(z(i) - logsumexp(row));
+            grad_z.set(i, label == attributes.ignore_index ? 0.0 : seed * (probability - target));
+        }
+}
+
+}  // namespace
+
+void register_softmax_cross_entropy_ref(KernelTable& table) {
+    table.add(reference::kernel<run_softmax_cross_entropy>(softmax_cross_entropy_op));
+    table.add(reference::kernel<run_softmax_cross_entropy_backward>(softmax_cross_entropy_backward_op));
+}
+
+}  // namespace mpt
