@@ -108,6 +108,13 @@ Cost cost_of(const Graph& graph, const Node& node);
 struct OpTable {
     std::map<std::string, const OpType*, std::less<>> ops;
     std::vector<Rewrite> rewrites;  // by rank, then in order of folders
+    // What the passes themselves insert; the op's folder that serves a role fills it in.
+    struct Roles {
+        ValueId (*sum)(GraphBuilder&, ValueId a, ValueId b, const std::string& name) = nullptr;
+        ValueId (*cast)(GraphBuilder&, ValueId x, DType to, const std::string& name) = nullptr;
+        const OpType* cast_op = nullptr;
+        ValueId (*accumulate)(GraphBuilder&, ValueId buffer, ValueId gradient, const std::string& name) = nullptr;
+    } roles;
     void add(const OpType& op) { ops.emplace(std::string(op.name), &op); }
     void add(const Rewrite& rewrite) { rewrites.push_back(rewrite); }
 };

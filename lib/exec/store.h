@@ -1,0 +1,37 @@
+// The memory of a run: the regions of the variable table, then the step arena, in one block.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "graph/variables.h"
+
+namespace mpt {
+
+// Byte offsets of the regions; the step arena follows them.
+struct StoreLayout {
+    std::array<std::int64_t, kNumRegions> offsets{};
+    std::int64_t step_arena_offset = 0;
+    std::int64_t bytes = 0;  // of everything
+};
+StoreLayout lay_out(const VariableTable& variables, std::int64_t step_arena_bytes);
+
+// Addresses into the block. Does not own it.
+class Store {
+  public:
+    Store() = default;
+    Store(const VariableTable& variables, const StoreLayout& layout, std::byte* base);
+
+    std::byte* region(Region r) const { return regions_[static_cast<std::size_t>(r)]; }  // nullptr: none
+    std::byte* step_arena() const { return step_arena_; }
+    // Element `offset` of the region.
+    std::byte* address(Region r, std::int64_t offset) const;
+
+  private:
+    std::array<std::byte*, kNumRegions> regions_{};
+    std::array<std::int64_t, kNumRegions> element_bytes_{};
+    std::byte* step_arena_ = nullptr;
+};
+
+}  // namespace mpt

@@ -1,0 +1,214 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "graph/op.h"
+#include "plan/arena_plan.h"
+
+namespace mpt {
+
+namespace {
+
+struct Storage {
+    bool stored = false;
+    StoreRef store = {};
+    Lifetime life;
+    ValueId owner = kNone;  // the value that first lives here
+};
+
+// Groups values that share memory and finds how long each group lives.
+class StorageAssigner {
+  public:
+    explicit StorageAssigner(const Graph& graph)
+        : graph_(graph), last_use_(graph.values.size(), -1), storage_of_(graph.values.size(), -1) {
+        find_last_uses();
+        place_sources();
+        for (std::size_t n = 0; n < graph.nodes.size(); ++n) place_outputs(static_cast<int>(n));
+    }
+    std::vector<Storage> storages;
+    int storage_of(ValueId id) const { return storage_of_[static_cast<std::size_t>(id)]; }
+
+  private:
+    int last_use(ValueId id) const { return last_use_[static_cast<std::size_t>(id)]; }
+
+    void find_last_uses() {
+        for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+            for (const ValueId in : graph_.nodes[n].inputs)
+                if (in != kNone) last_use_[static_cast<std::size_t>(in)] = static_cast<int>(n);
+            for (const ValueId out : graph_.nodes[n].outputs)
+                last_use_[static_cast<std::size_t>(out)] = static_cast<int>(n);
+        }
+        for (const Graph::Output& output : graph_.outputs)
+            last_use_[static_cast<std::size_t>(output.value)] = static_cast<int>(graph_.nodes.size());
+    }
+
+    void place_sources() {
+        for (std::size_t v = 0; v < graph_.values.size(); ++v) {
+            const Value& value = graph_.values[v];
+            if (value.kind == ValueKind::kIntermediate) continue;
+            Storage storage;
+            storage.stored = value.kind == ValueKind::kStored;
+            if (storage.stored) storage.store = *value.store;
+            // Inputs are written before the first step and keep their place, used or not.
+            storage.life = {value.type.bytes(), -1, static_cast<int>(graph_.nodes.size())};
+            storage.owner = static_cast<ValueId>(v);
+            add(static_cast<ValueId>(v), storage);
+        }
+    }
+
+    void place_outputs(int step) {
+        const Node& node = graph_.nodes[static_cast<std::size_t>(step)];
+        std::vector<bool> done(node.outputs.size(), false);
+        for (const Alias alias : node.op->must_alias) share(node, alias, step, done);
+        for (const Alias alias : node.op->may_alias) {
+            if (static_cast<std::size_t>(alias.input) >= node.inputs.size() ||
+                static_cast<std::size_t>(alias.output) >= node.outputs.size())
+                continue;
+            const ValueId in = node.inputs[static_cast<std::size_t>(alias.input)];
+            if (in == kNone || done[static_cast<std::size_t>(alias.output)]) continue;
+            const Value& value = graph_.value(in);
+            const ValueId out = node.outputs[static_cast<std::size_t>(alias.output)];
+            const Storage& storage = storages[static_cast<std::size_t>(storage_of(in))];
+            const bool last =
+                last_use(in) == step && storage.life.last == step && std::ranges::count(node.inputs, in) == 1;
+            if (value.kind == ValueKind::kIntermediate && !storage.stored && last &&
+                value.type.bytes() == graph_.type(out).bytes())
+                share(node, alias, step, done);
+        }
+        for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+            if (done[o]) continue;
+            const ValueId out = node.outputs[o];
+            Storage storage;
+            storage.life = {graph_.type(out).bytes(), step, last_use(out)};
+            storage.owner = out;
+            add(out, storage);
+        }
+    }
+
+    void share(const Node& node, Alias alias, int, std::vector<bool>& done) {
+        const ValueId in = node.inputs[static_cast<std::size_t>(alias.input)];
+        const ValueId out = node.outputs[static_cast<std::size_t>(alias.output)];
+        if (in == kNone) return;
+        const int storage = storage_of(in);
+        storage_of_[static_cast<std::size_t>(out)] = storage;
+        Lifetime& life = storages[static_cast<std::size_t>(storage)].life;
+        life.last = std::max(life.last, last_use(out));
+        done[static_cast<std::size_t>(alias.output)] = true;
+    }
+
+    void add(ValueId id, const Storage& storage) {
+        storage_of_[static_cast<std::size_t>(id)] = static_cast<int>(storages.size());
+        storages.push_back(storage);
+    }
+
+    const Graph& graph_;
+    std::vector<int> last_use_;
+    std::vector<int> storage_of_;
+};
+
+void choose_kernels(Plan& plan, const PlanOptions& options) {
+    for (std::size_t n = 0; n < plan.graph.nodes.size(); ++n) {
+        const Node& node = plan.graph.nodes[n];
+        const Signature signature = signature_of(plan.graph, node, options.num_threads);
+        PlannedStep step;
+        step.node = static_cast<NodeId>(n);
+        const Kernel* kernel = choose_kernel(*options.kernels, signature, &step.refusals);
+        MPT_CHECK(kernel != nullptr, "no kernel for " + std::string(node.op->name) + " (" + node.name + ")");
+        step.kernel = kernel->name;
+        step.prepared = kernel->prepare(signature);
+        if (!options.keep_kernels) step.prepared.run = nullptr;
+        plan.workspace_bytes =
+            std::max(plan.workspace_bytes, static_cast<std::int64_t>(step.prepared.workspace_bytes));
+        plan.steps.push_back(std::move(step));
+    }
+}
+
+void measure(Plan& plan, const std::vector<Storage>& storages) {
+    const int num_steps = static_cast<int>(plan.graph.nodes.size());
+    int first_backward = num_steps;
+    for (int n = num_steps - 1; n >= 0; --n)
+        if (plan.graph.node(n).phase == Phase::kBackward) first_backward = n;
+    int peak_step = 0;
+    for (int step = 0; step < num_steps; ++step) {
+        std::int64_t live = 0, kept = 0;
+        for (const Storage& storage : storages) {
+            if (storage.stored || plan.graph.value(storage.owner).kind == ValueKind::kInput) continue;
+            const bool alive = storage.life.first <= step && step <= storage.life.last;
+            if (alive) live += storage.life.bytes;
+            if (alive && storage.life.first < step && storage.life.last < num_steps)
+                kept += storage.life.bytes;
+        }
+        if (live > plan.activations_bytes) {
+            plan.activations_bytes = live;
+            peak_step = step;
+        }
+        if (step == first_backward) plan.kept_bytes = kept;
+    }
+    for (const Storage& storage : storages) {
+        if (storage.stored || storage.life.first > peak_step || storage.life.last < peak_step) continue;
+        const Value& value = plan.graph.value(storage.owner);
+        plan.at_peak.push_back({value.name,
+                                to_string(value.type.shape) + std::string(name_of(value.type.dtype)),
+                                storage.life.bytes});
+    }
+    std::ranges::stable_sort(plan.at_peak, std::greater<>{}, &MemoryReport::Live::bytes);
+    if (plan.at_peak.size() > 10) plan.at_peak.resize(10);
+}
+
+}  // namespace
+
+Plan compile(Graph graph, const PlanOptions& options) {
+    Plan plan;
+    plan.graph = std::move(graph);
+    choose_kernels(plan, options);
+    const StorageAssigner assigner(plan.graph);
+
+    std::vector<Lifetime> lives;
+    std::vector<int> life_of(assigner.storages.size(), -1);
+    for (std::size_t s = 0; s < assigner.storages.size(); ++s) {
+        if (assigner.storages[s].stored) continue;
+        life_of[s] = static_cast<int>(lives.size());
+        lives.push_back(assigner.storages[s].life);
+    }
+    const std::size_t num_storages = lives.size();
+    for (std::size_t n = 0; n < plan.steps.size(); ++n)
+        lives.push_back({static_cast<std::int64_t>(plan.steps[n].prepared.workspace_bytes),
+                         static_cast<int>(n), static_cast<int>(n)});
+    const ArenaPlan arena = plan_arena(lives);
+    plan.arena_bytes = arena.bytes;
+    for (std::size_t n = 0; n < plan.steps.size(); ++n)
+        plan.steps[n].workspace_offset = arena.offsets[num_storages + n];
+
+    plan.placements.resize(plan.graph.values.size());
+    for (std::size_t v = 0; v < plan.graph.values.size(); ++v) {
+        const int s = assigner.storage_of(static_cast<ValueId>(v));
+        if (s < 0) continue;  // belongs to no node any more
+        const Storage& storage = assigner.storages[static_cast<std::size_t>(s)];
+        Placement& placement = plan.placements[v];
+        placement.stored = storage.stored;
+        placement.store = storage.store;
+        if (!storage.stored)
+            placement.offset = arena.offsets[static_cast<std::size_t>(life_of[static_cast<std::size_t>(s)])];
+    }
+    measure(plan, assigner.storages);
+    return plan;
+}
+
+std::string print(const Plan& plan) {
+    std::string text;
+    for (const PlannedStep& step : plan.steps) {
+        const Node& node = plan.graph.node(step.node);
+        text += node.name + ": " + std::string(node.op->name) + " by " + step.kernel;
+        if (!step.prepared.description.empty() && step.prepared.description != step.kernel)
+            text += " (" + step.prepared.description + ")";
+        for (std::size_t o = 0; o < node.outputs.size(); ++o)
+            text += (o ? ", " : " -> ") + std::string(name_of(plan.graph.type(node.outputs[o]).dtype)) +
+                    to_string(plan.graph.type(node.outputs[o]).shape);
+        for (const std::string& refusal : step.refusals) text += "; not " + refusal;
+        text += "\n";
+    }
+    return text;
+}
+
+}  // namespace mpt
