@@ -25,6 +25,7 @@ ValueId accumulate(GraphBuilder& builder, ValueId buffer, ValueId grad, const st
 
 void register_accumulate(OpTable& table) {
     table.add(accumulate_op);
+    table.roles.accumulate = accumulate;
 }
 
 }  // namespace mpt

@@ -31,6 +31,7 @@ ValueId add(GraphBuilder& builder, ValueId a, ValueId b, const std::string& name
 
 void register_add(OpTable& table) {
     table.add(add_op);
+    table.roles.sum = add;
 }
 
 }  // namespace mpt

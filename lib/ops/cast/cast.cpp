@@ -34,6 +34,10 @@ ValueId cast(GraphBuilder& builder, ValueId x, CastAttributes attributes, const 
 
 void register_cast(OpTable& table) {
     table.add(cast_op);
+    table.roles.cast_op = &cast_op;
+    table.roles.cast = [](GraphBuilder& builder, ValueId x, DType to, const std::string& name) {
+        return cast(builder, x, {to}, name);
+    };
 }
 
 }  // namespace mpt
