@@ -30,6 +30,9 @@ std::string find_config(const std::string& name);
 // The whole config as YAML that read_config reads back to an equal value.
 std::string echo(const RunConfig& config);
 
+// What only the length of an epoch decides: a warm-up longer than the run, if units differ. One line each.
+std::vector<std::string> warnings_for(const RunConfig& config, std::int64_t updates_per_epoch);
+
 // Every key with type, default, range and meaning: as plain text for `mpt-train keys`, as configs/README.md.
 std::string keys_text();
 std::string keys_markdown();

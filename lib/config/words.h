@@ -1,8 +1,8 @@
 // The words of each choice, in the order they are listed. One table a type, read both ways.
 #pragma once
 
+#include <array>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "config/run_config.h"
@@ -16,18 +16,90 @@ struct Word {
 };
 
 template <class E>
-std::span<const Word<E>> words_of();
+inline constexpr auto kWords = std::array<Word<E>, 0>{};
+template <>
+inline constexpr auto kWords<ModelType> = std::to_array<Word<ModelType>>({{ModelType::kResnet, "resnet"}});
+template <>
+inline constexpr auto kWords<PrecisionMode> =
+    std::to_array<Word<PrecisionMode>>({{PrecisionMode::kFp32, "fp32"},
+                                        {PrecisionMode::kTf32, "tf32"},
+                                        {PrecisionMode::kAmpFp16, "amp_fp16"},
+                                        {PrecisionMode::kAmpBf16, "amp_bf16"},
+                                        {PrecisionMode::kFp16Pure, "fp16_pure"},
+                                        {PrecisionMode::kFp8, "fp8"}});
+template <>
+inline constexpr auto kWords<LossScalePreset> =
+    std::to_array<Word<LossScalePreset>>({{LossScalePreset::kAuto, "auto"},
+                                          {LossScalePreset::kOff, "off"},
+                                          {LossScalePreset::kDefault, "default"},
+                                          {LossScalePreset::kPytorch, "pytorch"},
+                                          {LossScalePreset::kKeras, "keras"},
+                                          {LossScalePreset::kDeepspeed, "deepspeed"},
+                                          {LossScalePreset::kMegatron, "megatron"},
+                                          {LossScalePreset::kNvidiaRn50, "nvidia_rn50"},
+                                          {LossScalePreset::kStatic, "static"}});
+template <>
+inline constexpr auto kWords<HysteresisRefill> = std::to_array<Word<HysteresisRefill>>(
+    {{HysteresisRefill::kGrowth, "growth"}, {HysteresisRefill::kConsecutive, "consecutive"}});
+template <>
+inline constexpr auto kWords<AtFloor> = std::to_array<Word<AtFloor>>({{AtFloor::kStop, "stop"},
+                                                                      {AtFloor::kSkip, "skip"},
+                                                                      {AtFloor::kClamp, "clamp"}});
+template <>
+inline constexpr auto kWords<DType> =
+    std::to_array<Word<DType>>({{DType::f32, "f32"}, {DType::f16, "f16"}, {DType::bf16, "bf16"}});
+template <>
+inline constexpr auto kWords<DataType> = std::to_array<Word<DataType>>({{DataType::kIdx, "idx"},
+                                                                        {DataType::kCifar10, "cifar10"},
+                                                                        {DataType::kSynthetic, "synthetic"},
+                                                                        {DataType::kImageFolder,
+                                                                         "imagefolder"}});
+template <>
+inline constexpr auto kWords<IfMissing> =
+    std::to_array<Word<IfMissing>>({{IfMissing::kError, "error"}, {IfMissing::kSynthetic, "synthetic"}});
+template <>
+inline constexpr auto kWords<OptimizerType> =
+    std::to_array<Word<OptimizerType>>({{OptimizerType::kSgd, "sgd"},
+                                        {OptimizerType::kAdam, "adam"},
+                                        {OptimizerType::kAdamw, "adamw"},
+                                        {OptimizerType::kLars, "lars"},
+                                        {OptimizerType::kLamb, "lamb"}});
+template <>
+inline constexpr auto kWords<ParameterKind> =
+    std::to_array<Word<ParameterKind>>({{ParameterKind::kNorm, "norm"}, {ParameterKind::kBias, "bias"}});
+template <>
+inline constexpr auto kWords<ScheduleType> =
+    std::to_array<Word<ScheduleType>>({{ScheduleType::kConstant, "constant"},
+                                       {ScheduleType::kStep, "step"},
+                                       {ScheduleType::kCosine, "cosine"},
+                                       {ScheduleType::kPoly, "poly"},
+                                       {ScheduleType::kLinear, "linear"},
+                                       {ScheduleType::kInverseSqrt, "inverse_sqrt"}});
+template <>
+inline constexpr auto kWords<BestMetric> = std::to_array<Word<BestMetric>>({{BestMetric::kTop1, "top1"},
+                                                                            {BestMetric::kTop5, "top5"},
+                                                                            {BestMetric::kLoss, "loss"},
+                                                                            {BestMetric::kNone, "none"}});
+template <>
+inline constexpr auto kWords<Recompute> = std::to_array<Word<Recompute>>({{Recompute::kNone, "none"},
+                                                                          {Recompute::kBlocks, "blocks"}});
+template <>
+inline constexpr auto kWords<ConsoleStyle> =
+    std::to_array<Word<ConsoleStyle>>({{ConsoleStyle::kAuto, "auto"},
+                                       {ConsoleStyle::kBar, "bar"},
+                                       {ConsoleStyle::kPlain, "plain"},
+                                       {ConsoleStyle::kQuiet, "quiet"}});
 
 template <class E>
-std::string_view word_of(E value) {
-    for (const Word<E>& entry : words_of<E>())
+constexpr std::string_view word_of(E value) {
+    for (const Word<E>& entry : kWords<E>)
         if (entry.value == value) return entry.word;
     return "?";
 }
 
 template <class E>
-std::optional<E> value_of(std::string_view word) {
-    for (const Word<E>& entry : words_of<E>())
+constexpr std::optional<E> value_of(std::string_view word) {
+    for (const Word<E>& entry : kWords<E>)
         if (entry.word == word) return entry.value;
     return std::nullopt;
 }

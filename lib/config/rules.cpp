@@ -1,0 +1,230 @@
+#include "config/rules.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
+#include "config/key_kinds.h"
+#include "config/read.h"
+
+namespace mpt {
+namespace {
+
+struct Checked {
+    const GivenKeys& given;
+    Faults& faults;
+    RunConfig& config;
+
+    bool has(std::string_view path) const { return given.places.find(path) != given.places.end(); }
+    bool sound(std::initializer_list<std::string_view> paths) const {
+        return std::none_of(paths.begin(), paths.end(), [&](std::string_view path) {
+            return given.refused.find(path) != given.refused.end();
+        });
+    }
+    // Where the first of `paths` that was given stands.
+    Place place_of(std::initializer_list<std::string_view> paths) const {
+        for (const std::string_view path : paths)
+            if (const auto found = given.places.find(path); found != given.places.end()) return found->second;
+        return {};
+    }
+};
+
+void check_length(const Checked& at) {
+    TrainConfig& train = at.config.train;
+    const Place epochs = at.place_of({"train.epochs"});
+    const Place steps = at.place_of({"train.steps"});
+    // --set of one replaces the file's other: a short try needs one option.
+    if (at.has("train.epochs") && at.has("train.steps")) {
+        if (epochs.source > 0 && steps.source == 0) {
+            train.steps.reset();
+        } else if (steps.source > 0 && epochs.source == 0) {
+            train.epochs.reset();
+        } else {
+            at.faults.add(steps, "train.steps", "train.epochs is given, too; keep one of the two");
+        }
+    }
+    if (!train.epochs && !train.steps) train.epochs = 1;
+}
+
+void check_batch(const Checked& at) {
+    const TrainConfig& train = at.config.train;
+    if (train.batch_size % train.accumulate == 0) return;
+    if (!at.sound({"train.batch_size", "train.accumulate"})) return;
+    const Place place = at.place_of({"train.accumulate", "train.batch_size"});
+    const std::string size = std::to_string(train.batch_size);
+    if (train.accumulate > train.batch_size) {
+        at.faults.add(place, "train.accumulate",
+                      std::to_string(train.accumulate) + " is more than train.batch_size " + size +
+                          "; a micro-step needs at least one sample");
+        return;
+    }
+    std::int64_t below = train.accumulate;
+    while (train.batch_size % below != 0) --below;
+    std::int64_t above = train.accumulate;
+    while (train.batch_size % above != 0) ++above;
+    at.faults.add(place, "train.accumulate",
+                  std::to_string(train.accumulate) + " does not divide train.batch_size " + size +
+                      "; the nearest that do are " + std::to_string(below) + " and " + std::to_string(above));
+}
+
+// The preset after kAuto has been resolved by the mode.
+LossScalePreset effective_preset(const PrecisionConfig& precision) {
+    if (precision.loss_scale.preset != LossScalePreset::kAuto) return precision.loss_scale.preset;
+    if (precision.mode == PrecisionMode::kAmpFp16) return LossScalePreset::kDefault;
+    if (precision.mode == PrecisionMode::kFp16Pure) return LossScalePreset::kStatic;
+    return LossScalePreset::kOff;
+}
+
+void warn_of_idle_loss_scale(const Checked& at) {
+    const LossScalePreset preset = effective_preset(at.config.precision);
+    if (preset != LossScalePreset::kOff && preset != LossScalePreset::kStatic) return;
+    const std::string section = "precision.loss_scale.";
+    for (const Key& key : all_keys()) {
+        if (!key.path.starts_with(section) || key.path == section + "preset") continue;
+        if (preset == LossScalePreset::kStatic && key.path == section + "init") continue;
+        if (!at.has(key.path) || key.print(at.config) == key.print(RunConfig{})) continue;
+        at.faults.warn(at.place_of({key.path}), key.path,
+                       "has no effect: with precision.mode " +
+                           std::string(name_of(at.config.precision.mode)) + " and preset " +
+                           std::string(name_of(at.config.precision.loss_scale.preset)) +
+                           " the loss scale is " + std::string(name_of(preset)));
+    }
+}
+
+void check_precision(const Checked& at) {
+    const PrecisionConfig& precision = at.config.precision;
+    const LossScaleConfig& scale = precision.loss_scale;
+    if (precision.mode == PrecisionMode::kFp8)
+        at.faults.add(at.place_of({"precision.mode"}), "precision.mode",
+                      "fp8 covers the matrix products of Transformers only and model.type " +
+                          std::string(name_of(at.config.model.type)) + " has none; use amp_bf16 or amp_fp16");
+    const bool needs_init =
+        scale.preset == LossScalePreset::kStatic || scale.preset == LossScalePreset::kNvidiaRn50;
+    if (needs_init && !scale.init && at.sound({"precision.loss_scale.init"}))
+        at.faults.add(at.place_of({"precision.loss_scale.preset"}), "precision.loss_scale.init",
+                      "missing; preset " + std::string(name_of(scale.preset)) + " needs it, e.g. init: 128");
+    const double init = scale.init.value_or(0);
+    if (scale.init && scale.floor && *scale.floor > init)
+        at.faults.add(
+            at.place_of({"precision.loss_scale.floor"}), "precision.loss_scale.floor",
+            print_real(*scale.floor) + " is above init " + print_real(init) + "; lower it, or raise init");
+    if (scale.init && scale.ceiling && *scale.ceiling > 0 && *scale.ceiling < init)
+        at.faults.add(
+            at.place_of({"precision.loss_scale.ceiling"}), "precision.loss_scale.ceiling",
+            print_real(*scale.ceiling) + " is below init " + print_real(init) + "; raise it, or lower init");
+    warn_of_idle_loss_scale(at);
+}
+
+void check_data(const Checked& at) {
+    const DataConfig& data = at.config.data;
+    const bool synthetic = data.type == DataType::kSynthetic;
+    const bool sound = at.sound({"data.type", "data.path", "data.if_missing"});
+    if (sound && !synthetic && data.path.empty() && data.if_missing == IfMissing::kError)
+        at.faults.add(at.place_of({"data.type"}), "data.path",
+                      "missing; data.type " + std::string(name_of(data.type)) +
+                          " needs the folder of its files (or data.if_missing: synthetic)");
+    if (data.image_size && data.augment.crop_padding >= *data.image_size)
+        at.faults.add(at.place_of({"data.augment.crop_padding"}), "data.augment.crop_padding",
+                      std::to_string(data.augment.crop_padding) + " is not below data.image_size " +
+                          std::to_string(*data.image_size) + "; lower it");
+}
+
+void check_optimizer(const Checked& at) {
+    OptimizerConfig& optimizer = at.config.optimizer;
+    const bool momentum_kind =
+        optimizer.type == OptimizerType::kSgd || optimizer.type == OptimizerType::kLars;
+    if (!at.has("optimizer.lr")) optimizer.lr = momentum_kind ? 0.1 : 0.001;
+    if (momentum_kind && optimizer.nesterov && optimizer.momentum == 0)
+        at.faults.add(at.place_of({"optimizer.nesterov"}), "optimizer.nesterov",
+                      "needs optimizer.momentum above 0; raise it, or write nesterov: false");
+}
+
+void check_milestones(const Checked& at) {
+    const std::vector<Duration>& milestones = at.config.schedule.milestones;
+    const Place place = at.place_of({"schedule.milestones", "schedule.type"});
+    if (!at.sound({"schedule.milestones"})) return;
+    if (milestones.empty())
+        at.faults.add(place, "schedule.milestones",
+                      "missing; schedule.type step needs them, e.g. [30 epochs, 60 epochs]");
+    for (std::size_t i = 1; i < milestones.size(); ++i) {
+        const Duration& before = milestones[i - 1];
+        const Duration& now = milestones[i];
+        if (before.unit != now.unit)
+            at.faults.add(place, "schedule.milestones",
+                          print_value(before) + " and " + print_value(now) + " are of two units; use one");
+        else if (before.amount >= now.amount)
+            at.faults.add(place, "schedule.milestones",
+                          print_value(now) + " does not come after " + print_value(before) +
+                              "; list them in rising order");
+        else
+            continue;
+        return;
+    }
+}
+
+// Updates or epochs of the run in the unit of the warm-up; unset if only the data can tell.
+std::optional<double> run_length(const RunConfig& config, std::optional<std::int64_t> updates_per_epoch) {
+    const bool epochs = config.schedule.warmup.unit == DurationUnit::kEpochs;
+    if (epochs && config.train.epochs) return static_cast<double>(*config.train.epochs);
+    if (!epochs && config.train.steps) return static_cast<double>(*config.train.steps);
+    if (!updates_per_epoch) return std::nullopt;
+    const auto per_epoch = static_cast<double>(*updates_per_epoch);
+    if (epochs) return static_cast<double>(config.train.steps.value_or(0)) / per_epoch;
+    return static_cast<double>(config.train.epochs.value_or(0)) * per_epoch;
+}
+
+std::string long_warmup(const RunConfig& config, double length) {
+    const Duration& warmup = config.schedule.warmup;
+    return print_value(warmup) + " of warm-up in a run of " + print_value(Duration{length, warmup.unit}) +
+           "; the learning rate never reaches " + print_real(config.optimizer.lr);
+}
+
+void check_schedule(const Checked& at) {
+    const ScheduleConfig& schedule = at.config.schedule;
+    if (schedule.type == ScheduleType::kStep) check_milestones(at);
+    const bool decays =
+        schedule.type != ScheduleType::kConstant && at.sound({"optimizer.lr", "optimizer.type"});
+    if (decays && schedule.min_lr > at.config.optimizer.lr)
+        at.faults.add(at.place_of({"schedule.min_lr", "optimizer.lr"}), "schedule.min_lr",
+                      print_real(schedule.min_lr) + " is above optimizer.lr " +
+                          print_real(at.config.optimizer.lr) + "; lower it");
+    if (at.config.train.early_stop > 0 && at.config.train.eval_every.amount == 0)
+        at.faults.add(at.place_of({"train.early_stop", "train.eval_every"}), "train.early_stop",
+                      "needs evaluations, and train.eval_every is never; give an interval");
+    const std::optional<double> length = run_length(at.config, std::nullopt);
+    if (length && at.sound({"train.epochs", "train.steps"}) && schedule.warmup.amount > *length)
+        at.faults.warn(at.place_of({"schedule.warmup"}), "schedule.warmup", long_warmup(at.config, *length));
+}
+
+void warn_of_idle_keys(const Checked& at) {
+    for (const Key& key : all_keys()) {
+        if (!at.has(key.path) || matters(key, at.config)) continue;
+        if (key.print(at.config) == key.print(RunConfig{})) continue;
+        at.faults.warn(at.place_of({key.path}), key.path,
+                       "has no effect with " + key.switch_path + " " +
+                           find_key(key.switch_path)->print(at.config) + "; it is for " +
+                           joined(key.switch_words));
+    }
+}
+
+}  // namespace
+
+void check_together(const GivenKeys& given, Faults& faults, RunConfig& config) {
+    const Checked at{given, faults, config};
+    check_length(at);
+    check_batch(at);
+    check_precision(at);
+    check_data(at);
+    check_optimizer(at);
+    check_schedule(at);
+    warn_of_idle_keys(at);
+}
+
+std::vector<std::string> warnings_for(const RunConfig& config, std::int64_t updates_per_epoch) {
+    if (run_length(config, std::nullopt)) return {};  // read_config has said it
+    const double length = *run_length(config, updates_per_epoch);
+    if (config.schedule.warmup.amount <= length) return {};
+    return {"schedule.warmup: " + long_warmup(config, length)};
+}
+
+}  // namespace mpt
