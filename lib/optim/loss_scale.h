@@ -29,6 +29,7 @@ struct LossScaleSpec {
     double ceiling = 0;  // 0: the largest finite f32
     std::int32_t max_skips_at_floor = 20;
     AtFloor at_floor = AtFloor::kSkip;
+    bool operator==(const LossScaleSpec&) const = default;
 };
 
 struct LossScaleState {

@@ -22,6 +22,7 @@ struct ScheduleSpec {
     std::int64_t
         milestones[kMaxMilestones]{};  // step: base * gamma^i once milestones[i-1] updates are applied
     int num_milestones = 0;
+    bool operator==(const ScheduleSpec&) const = default;
 };
 
 namespace schedule {

@@ -8,7 +8,7 @@
 namespace mpt {
 
 enum class StopReason : std::int32_t {
-    kNone = 0,
+    kRunning = 0,
     kAtFloor = 1,    // loss scale at its floor for max_skips_at_floor non-finite updates in a row
     kNonFinite = 2,  // max_nonfinite non-finite updates in a row
 };
@@ -30,8 +30,9 @@ struct StepControl {
     std::int32_t skips_at_floor = 0;         // in a row, with the scale at its floor
     std::int32_t found_nonfinite = 0;        // of this update: 1 when a gradient is inf or NaN
     std::int32_t skip = 0;                   // of this update: 1 when parameters and moments stay as they are
-    StopReason stop = StopReason::kNone;     // once set, later updates change nothing
+    StopReason stop = StopReason::kRunning;     // once set, later updates change nothing
     std::int32_t reserved = 0;
+    bool operator==(const StepControl&) const = default;
 };
 static_assert(std::is_trivially_copyable_v<StepControl> && std::is_standard_layout_v<StepControl>);
 static_assert(sizeof(StepControl) == 96);

@@ -1,0 +1,73 @@
+#include <cmath>
+
+#include "ops/adam_update/adam_update.h"
+#include "ops/flat_walk.h"
+
+namespace mpt {
+
+namespace {
+
+using flat_walk::View;
+
+// Scalars are worked out in f64 and rounded once, as PyTorch does.
+struct Factors {
+    float gradient, keep1, take1, keep2, take2, step, root_correction, epsilon;
+    float coupled_decay;  // weight_decay, or 0
+    float shrink;         // 1 - lr * weight_decay, or 1
+};
+
+Factors factors_of(const AdamUpdateAttributes& a, const StepControl& control, bool decayed) {
+    const double t = static_cast<double>(control.applied);
+    const double decay = decayed ? a.weight_decay : 0;
+    Factors f{};
+    f.gradient = control.gradient_factor;
+    f.keep1 = static_cast<float>(a.beta1);
+    f.take1 = static_cast<float>(1 - a.beta1);
+    f.keep2 = static_cast<float>(a.beta2);
+    f.take2 = static_cast<float>(1 - a.beta2);
+    f.step = static_cast<float>(control.learning_rate / (1 - std::pow(a.beta1, t)));
+    f.root_correction = static_cast<float>(std::sqrt(1 - std::pow(a.beta2, t)));
+    f.epsilon = static_cast<float>(a.epsilon);
+    f.coupled_decay = a.decoupled ? 0 : static_cast<float>(decay);
+    f.shrink = a.decoupled ? static_cast<float>(1 - control.learning_rate * decay) : 1;
+    return f;
+}
+
+void update_block(const View& view, const Factors f) {
+    float* __restrict w = view.master;
+    float* __restrict grad = view.gradient;
+    float* __restrict m = view.moment1;
+    float* __restrict v = view.moment2;
+    for (std::int64_t i = 0; i < view.elements; ++i) {
+        const float g = grad[i] * f.gradient + f.coupled_decay * w[i];
+        grad[i] = 0;
+        m[i] = f.keep1 * m[i] + f.take1 * g;
+        v[i] = f.keep2 * v[i] + f.take2 * g * g;
+        const float divisor = std::sqrt(v[i]) / f.root_correction + f.epsilon;
+        w[i] = w[i] * f.shrink - f.step * m[i] / divisor;
+    }
+}
+
+PreparedKernel prepare(const Signature& s) {
+    const auto blocks = flat_walk::blocks_of(s.attributes.as<AdamUpdateAttributes>().segments);
+    const auto kernel = [s, blocks](const KernelArgs& a) {
+        const auto& hyper = s.attributes.as<AdamUpdateAttributes>();
+        const flat_walk::Regions r = flat_walk::regions_of(kTwoMoments, s, a);
+        if (r.control.skip != 0) return flat_walk::zero_gradient(r, s.num_threads);
+        const Factors decayed = factors_of(hyper, r.control, true);
+        const Factors exempt = factors_of(hyper, r.control, false);
+        flat_walk::for_each_block(r, blocks, flat_walk::Masters::kWrite, s.num_threads,
+                                  [&](const View& view, std::int64_t) {
+                                      update_block(view, view.block.decayed ? decayed : exempt);
+                                  });
+    };
+    return {kernel, 0, "avx2"};
+}
+
+}  // namespace
+
+void register_adam_update_cpu(KernelTable& table) {
+    table.add({adam_update_op.name, "simd", flat_walk::refusal, prepare});
+}
+
+}  // namespace mpt
