@@ -54,7 +54,7 @@ void set_normalize(const Key& key, const Setting& setting, NormalizeConfig& norm
     const YamlItem& item = setting.item;
     if (item.kind == YamlItem::Kind::kScalar && (item.text == "auto" || item.text == "none")) {
         normalize = {};
-        normalize.kind = item.text == "auto" ? NormalizeKind::kAuto : NormalizeKind::kNone;
+        normalize.kind = item.text == "auto" ? NormalizeKind::kAuto : NormalizeKind::kOff;
         return;
     }
     if (item.kind != YamlItem::Kind::kMap) {
@@ -84,7 +84,7 @@ void set_normalize(const Key& key, const Setting& setting, NormalizeConfig& norm
 
 std::string print_normalize(const NormalizeConfig& normalize) {
     if (normalize.kind == NormalizeKind::kAuto) return "auto";
-    if (normalize.kind == NormalizeKind::kNone) return "none";
+    if (normalize.kind == NormalizeKind::kOff) return "none";
     const auto print_numbers = [](const std::vector<double>& values) {
         std::vector<std::string> printed;
         for (const double value : values) printed.push_back(print_real(value));

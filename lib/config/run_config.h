@@ -78,7 +78,7 @@ struct PrecisionConfig {
 
 enum class DataType { kIdx, kCifar10, kSynthetic, kImageFolder };
 enum class IfMissing { kError, kSynthetic };
-enum class NormalizeKind { kAuto, kNone, kGiven };
+enum class NormalizeKind { kAuto, kOff, kGiven };
 struct NormalizeConfig {
     NormalizeKind kind = NormalizeKind::kAuto;  // kAuto: the constants of the data set
     std::vector<double> mean;                   // of pixels in 0..1; one for all channels, or one a channel
@@ -155,7 +155,7 @@ struct ScheduleConfig {
     bool operator==(const ScheduleConfig&) const = default;
 };
 
-enum class BestMetric { kTop1, kTop5, kLoss, kNone };
+enum class BestMetric { kTop1, kTop5, kLoss, kOff };
 struct CheckpointConfig {
     Duration every = {1, DurationUnit::kEpochs};
     std::optional<std::int64_t> keep = 3;  // newest kept, the best not counted; unset: all
@@ -165,9 +165,9 @@ struct CheckpointConfig {
     bool operator==(const CheckpointConfig&) const = default;
 };
 
-enum class Recompute { kNone, kBlocks };
+enum class Recompute { kOff, kBlocks };
 struct MemoryConfig {
-    Recompute recompute = Recompute::kNone;
+    Recompute recompute = Recompute::kOff;
     std::optional<std::int64_t> limit_bytes;  // unset: what the machine has
     bool huge_pages = true;
     bool operator==(const MemoryConfig&) const = default;

@@ -79,9 +79,9 @@ template <>
 inline constexpr auto kWords<BestMetric> = std::to_array<Word<BestMetric>>({{BestMetric::kTop1, "top1"},
                                                                             {BestMetric::kTop5, "top5"},
                                                                             {BestMetric::kLoss, "loss"},
-                                                                            {BestMetric::kNone, "none"}});
+                                                                            {BestMetric::kOff, "none"}});
 template <>
-inline constexpr auto kWords<Recompute> = std::to_array<Word<Recompute>>({{Recompute::kNone, "none"},
+inline constexpr auto kWords<Recompute> = std::to_array<Word<Recompute>>({{Recompute::kOff, "none"},
                                                                           {Recompute::kBlocks, "blocks"}});
 template <>
 inline constexpr auto kWords<ConsoleStyle> =

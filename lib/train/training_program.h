@@ -81,9 +81,11 @@ class TrainingProgram {
     std::string decay_summary() const;      // H11's line
     std::string graph_text() const;         // for --dump-graph: every graph after each pass that changed it
     std::size_t activation_bytes() const;   // planned bytes of kept activations of the micro-step
-    // Where a gradient went non-finite first cannot be seen here; names tensors of the last micro-step that
-    // hold non-finite values, first in execution order. Empty when none does.
-    std::string first_nonfinite() const;
+    std::string plan_text() const;          // a line a node: kernel, types, why faster kernels were refused
+    // Runs the last micro-step once more and names the first value that is not finite, in execution order:
+    // node, op, phase, and how many of its elements. Empty when none is. Gradients and running statistics are
+    // spoilt afterwards: only for the last words of a run that ends.
+    std::string first_nonfinite();
 
   private:
     struct Impl;

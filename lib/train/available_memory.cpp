@@ -1,0 +1,69 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "train/training_program.h"
+
+namespace mpt {
+
+namespace {
+
+std::int64_t from_meminfo() {
+    std::ifstream file("/proc/meminfo");
+    std::string key, unit;
+    std::int64_t kib = 0;
+    while (file >> key >> kib) {
+        if (key == "MemAvailable:") return kib * 1024;
+        std::getline(file, unit);
+    }
+    return std::numeric_limits<std::int64_t>::max();
+}
+
+// "max" or a number of bytes in a cgroup file; the largest number when there is none.
+std::int64_t from_file(const std::string& path) {
+    std::ifstream file(path);
+    std::int64_t bytes = 0;
+    return file >> bytes ? bytes : std::numeric_limits<std::int64_t>::max();
+}
+
+// Least limit of this process's cgroup and its parents, less what is used there.
+std::int64_t from_cgroup() {
+    std::ifstream file("/proc/self/cgroup");
+    std::string line;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    while (std::getline(file, line)) {
+        if (line.rfind("0::", 0) != 0) continue;
+        for (std::string path = line.substr(3);; path = path.substr(0, path.rfind('/'))) {
+            const std::string folder = "/sys/fs/cgroup" + (path == "/" ? std::string() : path);
+            const std::int64_t limit = from_file(folder + "/memory.max");
+            const std::int64_t used = from_file(folder + "/memory.current");
+            if (limit != std::numeric_limits<std::int64_t>::max() &&
+                used != std::numeric_limits<std::int64_t>::max())
+                least = std::min(least, std::max<std::int64_t>(0, limit - used));
+            if (path.empty() || path == "/") break;
+        }
+    }
+    return least;
+}
+
+std::int64_t from_rlimit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return std::numeric_limits<std::int64_t>::max();
+    std::ifstream file("/proc/self/statm");
+    std::int64_t pages = 0;
+    file >> pages;
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(limit.rlim_cur) - pages * 4096);
+}
+
+}  // namespace
+
+std::int64_t available_memory_bytes() {
+    return std::min({from_meminfo(), from_cgroup(), from_rlimit()});
+}
+
+}  // namespace mpt

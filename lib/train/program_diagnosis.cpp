@@ -1,0 +1,75 @@
+// What a program says about itself: the precision it runs in, and where a value went wrong.
+#include <cmath>
+
+#include "core/float_formats.h"
+#include "train/training_program_state.h"
+
+namespace mpt {
+
+namespace {
+
+std::int64_t count_nonfinite(const std::byte* data, const TensorType& type) {
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < type.shape.num_elements(); ++i) {
+        float value = 0;
+        if (type.dtype == DType::f32)
+            value = reinterpret_cast<const float*>(data)[i];
+        else if (type.dtype == DType::f16)
+            value = static_cast<float>(reinterpret_cast<const f16*>(data)[i]);
+        else if (type.dtype == DType::bf16)
+            value = static_cast<float>(reinterpret_cast<const bf16*>(data)[i]);
+        if (!std::isfinite(value)) ++count;
+    }
+    return count;
+}
+
+}  // namespace
+
+std::string TrainingProgram::first_nonfinite() {
+    const auto found = impl_->micro_steps.find(impl_->last_micro_batch);
+    if (found == impl_->micro_steps.end() || found->second.executor == nullptr) return {};
+    const Executor& executor = *found->second.executor;
+    const Graph& graph = executor.plan().graph;
+    std::string first;
+    executor.run([&](const PlannedStep& step) {
+        if (!first.empty()) return;
+        const Node& node = graph.node(step.node);
+        for (const ValueId out : node.outputs) {
+            const TensorType& type = graph.type(out);
+            if (!is_float(type.dtype)) continue;
+            const std::int64_t count = count_nonfinite(executor.address(out), type);
+            if (count == 0 || !first.empty()) continue;
+            first = graph.value(out).name + " (" + std::string(node.op->name) + ", " + name_of(node.phase) +
+                    ", " + std::string(name_of(type.dtype)) + to_string(type.shape) +
+                    "): " + std::to_string(count) + " of " + std::to_string(type.shape.num_elements()) +
+                    " elements";
+        }
+    });
+    return first;
+}
+
+std::string TrainingProgram::precision_summary() const {
+    const PrecisionMode mode = impl_->config.precision.mode;
+    const CompiledPlan& compiled = impl_->micro_steps.at(impl_->config.train.micro_batch());
+    const DType narrow = narrow_type(mode);
+    std::string text = "precision " + std::string(name_of(mode)) + ": ";
+    if (mode == PrecisionMode::kTf32)
+        text += "a CPU has no TF32, so it is f32 here";
+    else if (narrow == DType::f32)
+        text += "stored and computed in f32";
+    else
+        text += "stored in " + std::string(name_of(narrow)) + ", computed in f32 on this CPU" +
+                (mode == PrecisionMode::kFp16Pure ? ", no f32 masters" : ", f32 masters");
+    std::int64_t narrow_values = 0, casts = 0;
+    for (const Node& node : compiled.plan.graph.nodes) {
+        casts += node.op == op_table().roles.cast_op ? 1 : 0;
+        for (const ValueId out : node.outputs)
+            narrow_values += is_narrow(compiled.plan.graph.type(out).dtype) ? 1 : 0;
+    }
+    text += "; " + std::to_string(compiled.plan.graph.nodes.size()) + " nodes a micro-step, " +
+            std::to_string(narrow_values) + " narrow values, " + std::to_string(casts) + " casts";
+    for (const std::string& line : compiled.widened) text += "\n" + line;
+    return text;
+}
+
+}  // namespace mpt

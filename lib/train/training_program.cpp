@@ -1,0 +1,310 @@
+#include "train/training_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/threads.h"
+#include "core/error.h"
+#include "core/float_formats.h"
+#include "core/philox.h"
+#include "exec/executor.h"
+#include "train/training_program_state.h"
+
+namespace mpt {
+
+namespace {
+
+void check_device(const RunConfig& config) {
+    if (config.device.rfind("cuda", 0) == 0)
+        throw Error(ExitCode::kUsage,
+                    "device: " + config.device +
+                        " asked for, but this build has no CUDA backend; use --device cpu or auto");
+    if (config.precision.mode == PrecisionMode::kFp8)
+        throw Error(ExitCode::kUsage,
+                    "precision.mode: fp8 is for the matrix products of Transformers on GPUs of compute "
+                    "capability 8.9 and later; "
+                    "this device (CPU) runs fp32, tf32, amp_fp16, amp_bf16 and fp16_pure");
+}
+
+}  // namespace
+
+void TrainingProgram::Impl::compile_micro_step(std::int64_t batch) {
+    if (micro_steps.contains(batch)) return;
+    CompiledGraph compiled = micro_step_graph(
+        context(config, variables, config.debug.dump_graph && micro_steps.empty() ? &dump : nullptr), batch);
+    micro_steps[batch] = {compile(std::move(compiled.graph), {&kernels, num_threads}),
+                          compiled.report.widened, nullptr};
+}
+
+void TrainingProgram::Impl::compile_evaluation(std::int64_t batch) {
+    if (evaluations.contains(batch)) return;
+    CompiledGraph compiled = evaluation_graph(
+        context(config, variables, config.debug.dump_graph && evaluations.empty() ? &dump : nullptr), batch);
+    evaluations[batch] = {compile(std::move(compiled.graph), {&kernels, num_threads}),
+                          compiled.report.widened, nullptr};
+}
+
+void TrainingProgram::Impl::enable_regions() {
+    const DType narrow = narrow_type(config.precision.mode);
+    if (narrow == DType::f32) return;
+    const bool pure = config.precision.mode == PrecisionMode::kFp16Pure;
+    variables.enable(pure ? Region::kMaster : Region::kNarrow, narrow, variables.parameter_elements());
+}
+
+void TrainingProgram::Impl::refresh_report() {
+    std::int64_t step_bytes = update.plan.arena_bytes;
+    report = {};
+    for (const auto* plans : {&micro_steps, &evaluations})
+        for (const auto& [batch, compiled] : *plans) {
+            step_bytes = std::max(step_bytes, compiled.plan.arena_bytes);
+            report.workspace_bytes = std::max(report.workspace_bytes, compiled.plan.workspace_bytes);
+            if (compiled.plan.activations_bytes > report.activations_bytes) {
+                report.activations_bytes = compiled.plan.activations_bytes;
+                report.at_peak = compiled.plan.at_peak;
+            }
+        }
+    report.workspace_bytes = std::max(report.workspace_bytes, update.plan.workspace_bytes);
+    layout = lay_out(variables, step_bytes);
+    report.weights_bytes = variables.region_bytes(Region::kMaster);
+    report.narrow_bytes = variables.region_bytes(Region::kNarrow);
+    report.gradients_bytes = variables.region_bytes(Region::kGradient);
+    report.optimizer_bytes = variables.region_bytes(Region::kMoment1) +
+                             variables.region_bytes(Region::kMoment2) + variables.region_bytes(Region::kEma);
+    report.statistics_bytes =
+        variables.region_bytes(Region::kStatistics) + variables.region_bytes(Region::kControl);
+    report.arena_bytes = layout.bytes;
+    report.host_bytes = data.host_bytes;
+}
+
+TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription& data, int num_threads)
+    : impl_(std::make_unique<Impl>(config, data, num_threads)) {
+    check_device(config);
+    Impl& p = *impl_;
+    // The first graph fills the variable table; what depends on the table follows.
+    p.compile_micro_step(config.train.micro_batch());
+    p.decay = decay_groups(
+        p.variables, {std::ranges::count(config.optimizer.exclude_from_decay, ParameterKind::kNorm) != 0,
+                      std::ranges::count(config.optimizer.exclude_from_decay, ParameterKind::kBias) != 0});
+    p.update_settings = update_config(config, data.updates_per_epoch, data.total_updates, p.decay.segments);
+    p.enable_regions();
+    enable_update_regions(p.variables, p.update_settings);
+    CompiledGraph update = update_graph(
+        p.context(p.config, p.variables, config.debug.dump_graph ? &p.dump : nullptr), p.update_settings);
+    p.update = {compile(std::move(update.graph), {&p.kernels, num_threads}), {}, nullptr};
+    p.refresh_report();
+}
+
+TrainingProgram::~TrainingProgram() = default;
+
+void TrainingProgram::expect_micro_batch(std::int64_t samples) {
+    impl_->compile_micro_step(samples);
+    impl_->refresh_report();
+}
+
+void TrainingProgram::expect_evaluation_batch(std::int64_t samples) {
+    impl_->compile_evaluation(samples);
+    impl_->refresh_report();
+}
+
+const MemoryReport& TrainingProgram::memory() const {
+    return impl_->report;
+}
+
+std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute recompute) const {
+    RunConfig config = impl_->config;
+    config.memory.recompute = recompute;
+    const auto fits = [&](std::int64_t batch) {
+        VariableTable variables = impl_->variables;
+        CompiledGraph compiled = micro_step_graph(impl_->context(config, variables, nullptr), batch);
+        const Plan plan = compile(std::move(compiled.graph), {&impl_->kernels, impl_->num_threads, false});
+        return lay_out(variables, plan.arena_bytes).bytes + impl_->data.host_bytes <= bytes;
+    };
+    if (!fits(1)) return 0;
+    std::int64_t low = 1, high = 2;
+    while (high <= (1 << 20) && fits(high)) low = high, high *= 2;
+    while (high - low > std::max<std::int64_t>(0, low / 64)) {
+        const std::int64_t middle = low + (high - low + 1) / 2;
+        if (middle == high) break;
+        (fits(middle) ? low : high) = middle;
+    }
+    return low;
+}
+
+void TrainingProgram::check_fits(std::int64_t available_bytes) const {
+    const std::int64_t limit = impl_->config.memory.limit_bytes
+                                   ? std::min(available_bytes, *impl_->config.memory.limit_bytes)
+                                   : available_bytes;
+    const std::int64_t need = impl_->report.arena_bytes;  // the data set is resident already
+    if (need <= limit) return;
+    const auto mib = [](std::int64_t bytes) { return std::to_string(bytes / (1024 * 1024)) + " MiB"; };
+    const std::int64_t plain = largest_micro_batch(limit + impl_->data.host_bytes, Recompute::kOff);
+    const std::int64_t recomputed = largest_micro_batch(limit + impl_->data.host_bytes, Recompute::kBlocks);
+    throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + " at micro-batch " +
+                                         std::to_string(impl_->config.train.micro_batch()) + ", there is " +
+                                         mib(limit) + "; the largest micro-batch that fits is " +
+                                         std::to_string(plain) + ", with memory.recompute=blocks " +
+                                         std::to_string(recomputed) +
+                                         " (raise train.accumulate or lower train.batch_size)");
+}
+
+void TrainingProgram::allocate() {
+    Impl& p = *impl_;
+    p.arena = cpu::Arena(p.layout.bytes, p.config.memory.huge_pages, p.num_threads);
+    p.store = Store(p.variables, p.layout, p.arena.data());
+    for (auto* plans : {&p.micro_steps, &p.evaluations})
+        for (auto& [batch, compiled] : *plans)
+            compiled.executor = std::make_unique<Executor>(compiled.plan, p.store);
+    p.update.executor = std::make_unique<Executor>(p.update.plan, p.store);
+}
+
+namespace {
+
+void store_element(std::byte* address, DType dtype, std::int64_t index, float value) {
+    if (dtype == DType::f16)
+        reinterpret_cast<f16*>(address)[index] = f16(value);
+    else if (dtype == DType::bf16)
+        reinterpret_cast<bf16*>(address)[index] = bf16(value);
+    else
+        reinterpret_cast<float*>(address)[index] = value;
+}
+
+}  // namespace
+
+void TrainingProgram::Impl::fill(const Variable& variable, std::uint64_t seed, std::uint64_t index) {
+    const Region region = is_statistic(variable.role) ? Region::kStatistics : Region::kMaster;
+    std::byte* address = store.address(region, variable.offset);
+    RandomStream random(seed, RandomPurpose::kInit, index);
+    for (std::int64_t i = 0; i < variable.shape.num_elements(); ++i) {
+        float value = variable.init.a;
+        if (variable.init.kind == Initializer::Kind::kNormal) value = variable.init.a * random.normal();
+        if (variable.init.kind == Initializer::Kind::kUniform)
+            value = variable.init.a * (2 * random.uniform() - 1);
+        store_element(address, variables.region(region).dtype, i, value);
+    }
+}
+
+void TrainingProgram::initialize(std::uint64_t seed) {
+    Impl& p = *impl_;
+    p.require_store();
+    for (int r = 0; r < kNumRegions; ++r)
+        if (std::byte* region_base = region(static_cast<Region>(r)))
+            std::memset(region_base, 0,
+                        static_cast<std::size_t>(p.variables.region_bytes(static_cast<Region>(r))));
+    for (std::size_t v = 0; v < p.variables.all().size(); ++v) p.fill(p.variables.all()[v], seed, v);
+    set_control(initial_control(p.update_settings.rule));
+    weights_changed();
+    if (std::byte* ema = region(Region::kEma);
+        ema != nullptr && p.variables.region(Region::kMaster).dtype == DType::f32)
+        std::memcpy(ema, region(Region::kMaster),
+                    static_cast<std::size_t>(p.variables.region_bytes(Region::kEma)));
+}
+
+BatchResult TrainingProgram::Impl::run(CompiledPlan& compiled, std::span<const std::uint8_t> images,
+                                       std::span<const std::int32_t> labels, const float* weight) {
+    const Executor& executor = *compiled.executor;
+    const std::span<std::uint8_t> image_input = executor.input<std::uint8_t>("images");
+    const std::span<std::int32_t> label_input = executor.input<std::int32_t>("labels");
+    MPT_CHECK(image_input.size() == images.size() && label_input.size() == labels.size(),
+              "batch of another size than planned");
+    std::ranges::copy(images, image_input.begin());
+    std::ranges::copy(labels, label_input.begin());
+    if (weight != nullptr) executor.input<float>("weight")[0] = *weight;
+    executor.run();
+    return {static_cast<double>(executor.output<float>("loss_sum")[0]),
+            executor.output<std::int32_t>("hits1")[0], executor.output<std::int32_t>("hits5")[0],
+            static_cast<std::int64_t>(labels.size())};
+}
+
+BatchResult TrainingProgram::run_micro_step(std::span<const std::uint8_t> images,
+                                            std::span<const std::int32_t> labels,
+                                            std::int64_t window_samples) {
+    impl_->require_store();
+    impl_->last_micro_batch = static_cast<std::int64_t>(labels.size());
+    const float weight = 1.0f / static_cast<float>(window_samples);
+    const auto found = impl_->micro_steps.find(impl_->last_micro_batch);
+    MPT_CHECK(found != impl_->micro_steps.end(),
+              "micro-batch of " + std::to_string(labels.size()) + " was not expected");
+    return impl_->run(found->second, images, labels, &weight);
+}
+
+StepControl TrainingProgram::run_update() {
+    impl_->require_store();
+    impl_->update.executor->run();
+    return control();
+}
+
+BatchResult TrainingProgram::run_evaluation(std::span<const std::uint8_t> images,
+                                            std::span<const std::int32_t> labels) {
+    impl_->require_store();
+    const auto found = impl_->evaluations.find(static_cast<std::int64_t>(labels.size()));
+    MPT_CHECK(found != impl_->evaluations.end(),
+              "evaluation batch of " + std::to_string(labels.size()) + " was not expected");
+    return impl_->run(found->second, images, labels, nullptr);
+}
+
+bool TrainingProgram::has_ema() const {
+    return impl_->variables.region_bytes(Region::kEma) != 0;
+}
+
+void TrainingProgram::swap_ema() {
+    MPT_CHECK(has_ema(), "this run keeps no moving average");
+    float* ema = reinterpret_cast<float*>(region(Region::kEma));
+    float* master = reinterpret_cast<float*>(region(Region::kMaster));
+    MPT_CHECK(impl_->variables.region(Region::kMaster).dtype == DType::f32,
+              "the moving average needs f32 masters");
+    std::swap_ranges(ema, ema + impl_->variables.parameter_elements(), master);
+    weights_changed();
+}
+
+const VariableTable& TrainingProgram::variables() const {
+    return impl_->variables;
+}
+
+std::byte* TrainingProgram::region(Region r) {
+    impl_->require_store();
+    return impl_->store.region(r);
+}
+
+void TrainingProgram::weights_changed() {
+    std::byte* narrow = region(Region::kNarrow);
+    if (narrow == nullptr) return;
+    const float* master = reinterpret_cast<const float*>(region(Region::kMaster));
+    const DType dtype = impl_->variables.region(Region::kNarrow).dtype;
+    cpu::parallel_for(impl_->variables.parameter_elements(), 1 << 16, impl_->num_threads,
+                      [&](cpu::Range range, int) {
+                          for (std::int64_t i = range.begin; i < range.end; ++i)
+                              store_element(narrow, dtype, i, master[i]);
+                      });
+}
+
+StepControl TrainingProgram::control() const {
+    StepControl control;
+    std::memcpy(&control, impl_->store.region(Region::kControl), sizeof control);
+    return control;
+}
+
+void TrainingProgram::set_control(const StepControl& control) {
+    std::memcpy(region(Region::kControl), &control, sizeof control);
+}
+
+std::string TrainingProgram::decay_summary() const {
+    return impl_->decay.summary;
+}
+std::string TrainingProgram::graph_text() const {
+    return impl_->dump;
+}
+
+std::size_t TrainingProgram::activation_bytes() const {
+    return static_cast<std::size_t>(
+        impl_->micro_steps.at(impl_->config.train.micro_batch()).plan.activations_bytes);
+}
+
+std::string TrainingProgram::plan_text() const {
+    std::string text;
+    for (const auto& [batch, compiled] : impl_->micro_steps)
+        text += "== micro_step, batch " + std::to_string(batch) + "\n" + print(compiled.plan);
+    return text + "== update\n" + print(impl_->update.plan);
+}
+
+}  // namespace mpt
