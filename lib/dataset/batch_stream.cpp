@@ -277,10 +277,16 @@ const Batch* BatchStream::State::take_prefetched() {
 }
 
 const Batch* BatchStream::State::build_now() {
-    Batch& batch = slots[0].batch;
-    if (!cursor.describe_next(batch)) return nullptr;
-    build(batch, own_scratch);
-    return &batch;
+    Slot& slot = slots[0];
+    if (slot.error) std::rethrow_exception(slot.error);
+    try {
+        if (!cursor.describe_next(slot.batch)) return nullptr;
+        build(slot.batch, own_scratch);
+    } catch (...) {
+        slot.error = std::current_exception();
+        throw;
+    }
+    return &slot.batch;
 }
 
 BatchStream::BatchStream(const ImageSource& source, const StreamOptions& options) {

@@ -53,9 +53,9 @@ IdxPaths find_files(const SourceOptions& options) {
 
 // Reads the magic and `num_sizes` sizes; a magic that is not `expected` is named together with a guess.
 std::array<std::uint32_t, 3> read_header(DataFile& file, std::uint32_t expected, std::size_t num_sizes) {
-    std::array<std::uint8_t, 16> raw{};
+    std::array<std::uint8_t, 64> raw{};
     const std::size_t header = 4 + 4 * num_sizes;
-    const std::size_t got = file.read(std::span(raw).first(header));
+    std::size_t got = file.read(std::span(raw).first(header));
     if (got < 4) {
         throw Error(ExitCode::kData, file.path() + ": expected an IDX header of " + std::to_string(header) +
                                          " bytes, the file has " + std::to_string(got));
@@ -66,6 +66,7 @@ std::array<std::uint32_t, 3> read_header(DataFile& file, std::uint32_t expected,
     };
     const std::uint32_t magic = word(0);
     if (magic != expected) {
+        if (got == header) got += file.read(std::span(raw).subspan(header));
         std::string guess = looks_like(std::span(raw).first(got));
         if (magic == kLabelsMagic) guess = "a label file";
         if (magic == kImagesMagic) guess = "an image file";
