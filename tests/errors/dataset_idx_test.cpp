@@ -135,14 +135,28 @@ TEST_CASE("gzip: a broken checksum, length or byte") {
     bad[bad.size() - 1] ^= 1;
     folder.write(kImages, bad);
     check_mentions(failure(folder.path()), {folder.file(kImages), "length check"});
-    // One flipped bit anywhere behind the gzip header is found, but for the padding of deflate's last byte.
+    // One flipped bit anywhere behind the gzip header is found, unless deflate does not need it (padding).
+    std::size_t found = 0;
     for (std::size_t at = 10; at < good.size(); ++at) {
-        if (at == good.size() - 9) continue;
         bad = good;
         bad[at] ^= 0x10;
         folder.write(kImages, bad);
-        check_mentions(failure(folder.path()), {folder.file(kImages)});
+        const std::string message = failure(folder.path());
+        if (message != "no error") {
+            check_mentions(message, {folder.file(kImages)});
+            ++found;
+            continue;
+        }
+        SourceOptions options;
+        options.path = folder.path();
+        const auto source = open_source(options).source;
+        Bytes image(20);
+        for (std::size_t i = 0; i < 50; ++i) {
+            source->copy_image(static_cast<std::int64_t>(i), image.data());
+            for (std::size_t pixel = 0; pixel < 20; ++pixel) REQUIRE(image[pixel] == idx_pixel(i, pixel));
+        }
     }
+    CHECK(found + 5 >= good.size() - 10);
     bad = gzip(idx_labels(50));
     bad[bad.size() - 6] ^= 1;
     write_idx(folder, 50);

@@ -37,6 +37,7 @@ class DataFolder {
     std::string file(const std::string& name) const { return (folder_ / name).string(); }
     void write(const std::string& name, const Bytes& bytes) const {
         std::filesystem::create_directories((folder_ / name).parent_path());
+        remove(name);  // some file systems flush a file that is overwritten
         std::ofstream out(folder_ / name, std::ios::binary);
         out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
         if (!out.flush()) throw std::runtime_error("cannot write " + name);
