@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxStatisticsBytes = std::int64_t{512} << 20;
+constexpr std::int64_t kMaxStatisticsBytes = std::int64_t{256} << 20;
 
 // A file kind and what to tell a user who has no such files.
 const char* remedy_for(SourceType type) {

@@ -55,7 +55,7 @@ struct ChannelStatistics {
     std::vector<float> mean, stddev;
 };
 
-// Exact for up to 512 MiB of pixels; above that from evenly spaced samples of that size.
+// Exact for up to 256 MiB of pixels; above that from evenly spaced samples of that size.
 ChannelStatistics channel_statistics(const ImageSource& source);
 
 enum class SourceType { kIdx, kCifar10, kImageFolder, kSynthetic };
