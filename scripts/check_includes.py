@@ -19,7 +19,7 @@ ROOMS = {
     "hardware": {"core"},
     "dataset": {"core"},
     "metrics": {"core"},
-    "ops": {"core", "graph", "backends"},
+    "ops": {"core", "graph", "backends", "optim"},
     "optim": {"core", "config", "graph", "backends"},
     "layers": {"core", "graph", "ops", "optim"},
     "models": {"core", "config", "graph", "ops", "optim", "layers"},

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/threads.h"
 #include "core/float_formats.h"
 #include "graph/kernel.h"
@@ -20,9 +21,7 @@ namespace mpt::flat_walk {
 inline constexpr std::int64_t kBlock = 2048;  // elements: a block of every region fits the first caches
 
 inline std::string refusal(const Signature&) {
-    const bool runs =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    return runs ? "" : "needs AVX2, FMA and F16C";
+    return cpu::instruction_set() >= cpu::InstructionSet::kAvx2 ? "" : "needs AVX2, FMA and F16C";
 }
 
 struct Block {

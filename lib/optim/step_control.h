@@ -30,7 +30,7 @@ struct StepControl {
     std::int32_t skips_at_floor = 0;         // in a row, with the scale at its floor
     std::int32_t found_nonfinite = 0;        // of this update: 1 when a gradient is inf or NaN
     std::int32_t skip = 0;                   // of this update: 1 when parameters and moments stay as they are
-    StopReason stop = StopReason::kRunning;     // once set, later updates change nothing
+    StopReason stop = StopReason::kRunning;  // once set, later updates change nothing
     std::int32_t reserved = 0;
     bool operator==(const StepControl&) const = default;
 };

@@ -22,7 +22,7 @@ def numbers(tensor):
 def start_and_gradients():
     generator = torch.Generator().manual_seed(7)
     start = torch.randn(NUM_ELEMENTS, generator=generator)
-    gradients = [torch.randn(NUM_ELEMENTS, generator=generator) * 10.0 ** (-i % 3) for i in range(NUM_STEPS)]
+    gradients = [torch.randn(NUM_ELEMENTS, generator=generator) * 10.0 ** -(i % 3) for i in range(NUM_STEPS)]
     gradients[4][3] = 0.0
     return start, gradients
 
