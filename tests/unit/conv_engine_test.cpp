@@ -123,6 +123,21 @@ struct Sums {
     // What f32 accumulation in any order may lose: its rounding errors are a random walk over the terms. The
     // constant leaves room for the rounding of prologues and Winograd's transforms.
     double slack(std::size_t i) const { return (16 + 2 * std::sqrt(terms[i])) * 0x1p-24 * magnitude[i]; }
+    // Winograd's weight gradient gets all taps of a filter out of the same products: they share their
+    // rounding.
+    void share_among_taps(const ConvShape& s) {
+        const auto c = static_cast<std::size_t>(s.in_channels),
+                   taps = static_cast<std::size_t>(s.kernel_h * s.kernel_w);
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            const std::size_t first = i / (taps * c) * taps * c + i % c;
+            if (i != first) magnitude[first] = std::max(magnitude[first], magnitude[i]);
+            if (i != first) terms[first] = std::max(terms[first], terms[i]);
+        }
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            magnitude[i] = magnitude[i / (taps * c) * taps * c + i % c];
+            terms[i] = terms[i / (taps * c) * taps * c + i % c];
+        }
+    }
     std::vector<double> value, magnitude, terms;
 };
 
@@ -288,6 +303,7 @@ void check_backward(const ConvBackwardSpec& spec, int threads) {
         Sums want(t.dw.elements());
         for_each_product(
             s, [&](std::size_t i, std::size_t j, std::size_t o) { want.add(j, x_eff[i] * dy_eff[o]); });
+        if (conv.description().find("winograd") != std::string::npos) want.share_among_taps(s);
         std::size_t bad = 0;
         for (std::size_t i = 0; i < t.dw.elements(); ++i)
             if (!close(t.dw[i], want.value[i] + dw_before[i], want.slack(i), DType::f32)) ++bad;
@@ -412,6 +428,48 @@ TEST_CASE("backward convolution: a storage type for each tensor", "[conv]") {
     spec.mask = ReluMask::kInput;
     spec.num_references = 1;
     check_backward(spec, 2);
+}
+
+// Tiles that reach over the edges, bands, groups of images, partly filled channel blocks, every padding.
+const std::vector<ConvShape> kWinogradShapes = {
+    {1, 7, 9, 32, 64, 3, 3, 1, 1},    {5, 14, 14, 64, 64, 3, 3, 1, 1}, {9, 7, 7, 20, 40, 3, 3, 1, 1},
+    {1, 40, 41, 96, 100, 3, 3, 1, 1}, {3, 6, 5, 16, 16, 3, 3, 1, 0},   {3, 6, 5, 16, 33, 3, 3, 1, 2},
+    {1, 3, 3, 16, 16, 3, 3, 1, 0},    {2, 2, 2, 16, 130, 3, 3, 1, 1},  {1, 4, 300, 16, 16, 3, 3, 1, 1},
+    {1, 1, 1, 16, 16, 3, 3, 1, 1},
+};
+
+TEST_CASE("convolutions: Winograd and direct against the same loops", "[conv]") {
+    for (const ConvShape& shape : kWinogradShapes) {
+        for (const WinogradUse use : {WinogradUse::kWherePossible, WinogradUse::kNever}) {
+            ConvForwardSpec forward;
+            forward.shape = shape;
+            forward.winograd = use;
+            forward.statistics = forward.input_affine = forward.input_relu = true;
+            const bool winograd = use == WinogradUse::kWherePossible;
+            CHECK((ConvForward(forward, 1).description().find("winograd") != std::string::npos) == winograd);
+            check_forward(forward, 2);
+            forward.x = forward.y = forward.weight = DType::f16;
+            check_forward(forward, 3);
+            ConvBackwardSpec backward;
+            backward.shape = shape;
+            backward.winograd = use;
+            CHECK((ConvBackward(backward, 1).description().find("winograd") != std::string::npos) ==
+                  winograd);
+            check_backward(backward, 1);
+            backward.need_weight = false;
+            check_backward(backward, 2);
+            backward.need_weight = true;
+            backward.need_data = false;
+            check_backward(backward, 2);
+            backward.need_data = true;
+            backward.x = backward.y = backward.g = backward.dx = backward.addend = backward.reference =
+                backward.weight = DType::bf16;
+            backward.input_affine = backward.grad_affine = backward.add = backward.reductions = true;
+            backward.mask = ReluMask::kInputAffine;
+            backward.num_references = 2;
+            check_backward(backward, 3);
+        }
+    }
 }
 
 TEST_CASE("convolutions refuse in one sentence what they cannot do", "[conv]") {

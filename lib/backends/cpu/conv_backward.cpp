@@ -5,7 +5,7 @@
 #include "backends/cpu/conv_backward_data.h"
 #include "backends/cpu/conv_backward_weight.h"
 #include "backends/cpu/conv_engine.h"
-#include "backends/cpu/instruction_set.h"
+#include "backends/cpu/conv_winograd.h"
 #include "backends/cpu/threads.h"
 #include "core/error.h"
 
@@ -24,19 +24,24 @@ struct ConvBackward::Impl {
     double* sums(const ConvBackwardArgs& args, int thread) const {
         return reinterpret_cast<double*>(thread_floats(args, thread, sums_at));
     }
+    Index partial_floats() const {
+        return (use_winograd ? winograd_weight.weights() : weight.weights()).floats();
+    }
     Index num_sums() const {
         return spec.reductions ? (1 + spec.num_references) * spec.shape.in_channels : 0;
     }
 
     ConvBackwardSpec spec;
     int num_threads;
+    bool use_winograd;
     ItemSplit split;
     InputScratch input;
     GradientScratch gradient;
     DataGradient data;
     WeightGradient weight;
-    std::size_t packed_at = 0, partials_at = 0, dy_at = 0, x_at = 0, row_buffer_at = 0, tile_at = 0,
-                sums_at = 0;
+    WinogradWeightGradient winograd_weight;
+    std::size_t products_at = 0, packed_at = 0, partials_at = 0, dy_at = 0, x_at = 0, row_buffer_at = 0,
+                tile_at = 0, sums_at = 0;
     std::size_t shared_bytes = 0, thread_bytes = 0;
 };
 
@@ -48,19 +53,26 @@ ConvBackward::Impl::Impl(const ConvBackwardSpec& given, int threads) : spec(give
                   round_up(s.out_channels, kCacheLineFloats) * 4;
     if (spec.need_weight)
         bytes += view.rows(s.out_height()) * view.width * round_up(view.channels, kCacheLineFloats) * 4;
-    split = ItemSplit::of(s.batch, std::min(s.height, s.out_height()), bytes, kScratchBytes, threads);
+    use_winograd = winograd_chosen(spec.winograd, s);
+    split = ItemSplit::of(s.batch, std::min(s.height, s.out_height()), use_winograd ? 2 : 1, bytes,
+                          use_winograd ? kWinogradScratchBytes : kScratchBytes, threads);
     gradient = GradientScratch(s, split, spec.need_data);
     WorkspaceLayout shared, own;
     if (spec.need_data) {
-        data = DataGradient(spec, gradient);
+        data = DataGradient(spec, gradient, split, use_winograd);
         packed_at = shared.take_floats(data.weights().floats());
         tile_at = own.take_floats(data.tile_floats());
         sums_at = own.take(static_cast<std::size_t>(num_sums()) * sizeof(double));
     }
     if (spec.need_weight) {
         input = InputScratch(s, split);
-        weight = WeightGradient(s, input, gradient);
-        partials_at = shared.take_floats(threads * weight.weights().floats());
+        if (use_winograd) {
+            winograd_weight = WinogradWeightGradient(s, split);
+            products_at = own.take_floats(winograd_weight.scratch_floats());
+        } else {
+            weight = WeightGradient(s, input, gradient);
+        }
+        partials_at = shared.take_floats(threads * partial_floats());
         x_at = own.take_floats(input.floats());
         row_buffer_at = own.take_floats(input.row_buffer_floats());
     }
@@ -72,20 +84,24 @@ ConvBackward::Impl::Impl(const ConvBackwardSpec& given, int threads) : spec(give
 void ConvBackward::Impl::run_items(const ConvBackwardArgs& args, int thread) const {
     float* dy = thread_floats(args, thread, dy_at);
     float* x = thread_floats(args, thread, x_at);
-    float* partial = floats(args, partials_at) + thread * weight.weights().floats();
+    float* partial = floats(args, partials_at) + thread * partial_floats();
     const GradientSource dy_source{args.g, args.y, spec.g, spec.y, spec.grad_affine ? args.a : nullptr,
                                    args.b, args.c};
     const InputSource x_source{args.x, spec.x, spec.input_affine ? args.scale : nullptr, args.shift,
                                spec.input_relu};
     const Range items = share_of(split.count(), thread, num_threads);
-    if (items.begin == items.end && spec.need_weight) std::fill_n(partial, weight.weights().floats(), 0.0f);
+    if (items.begin == items.end && spec.need_weight) std::fill_n(partial, partial_floats(), 0.0f);
     for (Index i = items.begin; i < items.end; ++i) {
         const Item item = split.item(i);
         gradient.fill(item, dy_source, dy);
         if (spec.need_weight) {
             input.fill(item, x_source, x, thread_floats(args, thread, row_buffer_at));
-            weight.run(item, input, x, gradient, dy, partial,
-                       i == items.begin ? WeightGradient::Start::kOverwrite : WeightGradient::Start::kAdd);
+            const Accumulate start = i == items.begin ? Accumulate::kOverwrite : Accumulate::kAdd;
+            if (use_winograd)
+                winograd_weight.run(item, input, x, gradient, dy, thread_floats(args, thread, products_at),
+                                    partial, start);
+            else
+                weight.run(item, input, x, gradient, dy, partial, start);
         }
         if (spec.need_data)
             data.run(args, item, gradient, dy, floats(args, packed_at), thread_floats(args, thread, tile_at),
@@ -96,8 +112,8 @@ void ConvBackward::Impl::run_items(const ConvBackwardArgs& args, int thread) con
 void ConvBackward::Impl::run(const ConvBackwardArgs& args) const {
     run_threads(num_threads, [&](int thread) {
         if (spec.need_data) {
-            pack_backward_weights(data.weights(), args.w, spec.weight, floats(args, packed_at), thread,
-                                  num_threads);
+            const auto pack = use_winograd ? pack_winograd_backward : pack_backward_weights;
+            pack(data.weights(), args.w, spec.weight, floats(args, packed_at), thread, num_threads);
             std::fill_n(sums(args, thread), num_sums(), 0.0);
             barrier();
         }
@@ -112,9 +128,12 @@ void ConvBackward::Impl::run(const ConvBackwardArgs& args) const {
                 args.reductions[i] = static_cast<float>(total);
             }
         }
-        if (spec.need_weight)
-            add_weight_gradients(weight.weights(), args.dw, floats(args, partials_at),
-                                 weight.weights().floats(), num_threads, thread, num_threads);
+        if (!spec.need_weight) return;
+        if (use_winograd)
+            winograd_weight.add(args.dw, floats(args, partials_at), num_threads, thread, num_threads);
+        else
+            add_weight_gradients(weight.weights(), args.dw, floats(args, partials_at), partial_floats(),
+                                 num_threads, thread, num_threads);
     });
 }
 
@@ -145,7 +164,7 @@ void ConvBackward::run(const ConvBackwardArgs& args) const {
     impl_->run(args);
 }
 std::string ConvBackward::description() const {
-    return std::string("xsmm direct ") + (instruction_set() == InstructionSet::kAvx512 ? "avx512" : "avx2");
+    return engine_description(impl_->use_winograd);
 }
 
 }  // namespace mpt::cpu

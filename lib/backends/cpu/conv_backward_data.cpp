@@ -16,8 +16,15 @@ const void* element(const void* data, DType type, Index index) {
 
 }  // namespace
 
-DataGradient::DataGradient(const ConvBackwardSpec& spec, const GradientScratch& gradient)
-    : spec_(spec), shape_(spec.shape) {
+DataGradient::DataGradient(const ConvBackwardSpec& spec, const GradientScratch& gradient,
+                           const ItemSplit& split, bool winograd)
+    : spec_(spec), shape_(spec.shape), winograd_(winograd) {
+    if (winograd_) {
+        product_ = WinogradProduct(gradient.blocks(), Blocking::of(shape_.in_channels), shape_.height,
+                                   shape_.width, split);
+        weights_ = product_.weights();
+        return;
+    }
     weights_ = {Blocking::of(shape_.in_channels), gradient.blocks(), shape_.kernel_h * shape_.kernel_w};
     for (Index h = 0; h < shape_.stride; ++h)
         for (Index w = 0; w < shape_.stride; ++w) classes_.push_back(make_class(gradient, h, w));
@@ -87,42 +94,62 @@ void DataGradient::run_row(const GradientScratch& gradient, const Item& item, co
     }
 }
 
-void DataGradient::run(const ConvBackwardArgs& args, const Item& item, const GradientScratch& gradient,
-                       const float* scratch, const float* packed, float* tile, double* sums) const {
-    const Index channels = shape_.in_channels, first = item.row_begin(shape_.height);
-    const Index height = item.row_end(shape_.height) - first, rows = item.images() * height;
-    const Index row_floats = shape_.width * weights_.output.size;
+void DataGradient::store_rows(const ConvBackwardArgs& args, Index block, Index image, Index row, Index rows,
+                              const float* tile, double* sums) const {
+    const Index channels = shape_.in_channels, c = block * weights_.output.size;
+    const Index at = (image * shape_.height + row) * shape_.width * channels + c;
     GradientStore store;
     store.tile = tile;
+    store.pixels = rows * shape_.width;
     store.block = weights_.output.size;
+    store.channels = weights_.output.valid(block);
     store.pixel = channels;
+    store.dx = static_cast<char*>(args.dx) + at * static_cast<Index>(size_of(spec_.dx));
     store.dx_type = spec_.dx;
     store.addend_type = spec_.addend;
     store.mask_type = spec_.x;
     store.reference_type = spec_.reference;
+    if (spec_.add) store.addend = element(args.addend, spec_.addend, at);
+    if (spec_.mask != ReluMask::kNone) store.mask = element(args.x, spec_.x, at);
+    if (spec_.mask == ReluMask::kInputAffine) {
+        store.scale = args.scale + c;
+        store.shift = args.shift + c;
+    }
+    for (int i = 0; spec_.reductions && i <= spec_.num_references; ++i)
+        store.sums[i] = sums + i * channels + c;
+    for (int i = 0; spec_.reductions && i < spec_.num_references; ++i)
+        store.references[i] = element(args.references[i], spec_.reference, at);
+    conv_passes().store_gradient(store);
+}
+
+void DataGradient::run(const ConvBackwardArgs& args, const Item& item, const GradientScratch& gradient,
+                       const float* scratch, const float* packed, float* tile, double* sums) const {
+    if (!winograd_) return run_direct(args, item, gradient, scratch, packed, tile, sums);
+    // The turned filter's padding: result pixel h begins at gradient pixel h - before.
+    const Index before = shape_.kernel_h - 1 - shape_.pad;
+    product_.run(
+        item, gradient.row_floats(), packed, tile,
+        [&](Index image, Index row, Index block) {
+            return scratch + block * gradient.block_floats() +
+                   gradient.row_offset(item, image, row - before) - before * gradient.blocks().size;
+        },
+        [&](Index block, Index image, Index row, Index rows, const float* result) {
+            store_rows(args, block, item.image_begin + image, row, rows, result, sums);
+        });
+}
+
+void DataGradient::run_direct(const ConvBackwardArgs& args, const Item& item, const GradientScratch& gradient,
+                              const float* scratch, const float* packed, float* tile, double* sums) const {
+    const Index first = item.row_begin(shape_.height), height = item.row_end(shape_.height) - first;
+    const Index rows = item.images() * height, row_floats = shape_.width * weights_.output.size;
     for (Index block = 0; block < weights_.output.count; ++block) {
         const float* block_weights = packed + weights_.tile(block, 0, 0);
-        const Index c = block * weights_.output.size;
-        store.channels = weights_.output.valid(block);
-        if (spec_.mask == ReluMask::kInputAffine) {
-            store.scale = args.scale + c;
-            store.shift = args.shift + c;
-        }
-        for (int i = 0; spec_.reductions && i <= spec_.num_references; ++i)
-            store.sums[i] = sums + i * channels + c;
         for (Index row = 0; row < rows; row += tile_rows_) {
             const Index count = std::min(tile_rows_, rows - row);
             for (Index i = 0; i < count; ++i)
                 run_row(gradient, item, scratch, block_weights, (row + i) / height,
                         first + (row + i) % height, tile + i * row_floats);
-            store.pixels = count * shape_.width;
-            const Index at = ((item.image_begin * shape_.height + first) + row) * shape_.width * channels + c;
-            store.dx = static_cast<char*>(args.dx) + at * static_cast<Index>(size_of(spec_.dx));
-            if (spec_.add) store.addend = element(args.addend, spec_.addend, at);
-            if (spec_.mask != ReluMask::kNone) store.mask = element(args.x, spec_.x, at);
-            for (int i = 0; spec_.reductions && i < spec_.num_references; ++i)
-                store.references[i] = element(args.references[i], spec_.reference, at);
-            conv_passes().store_gradient(store);
+            store_rows(args, block, item.image_begin, first + row, count, tile, sums);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/conv_scratch.h"
 #include "backends/cpu/conv_weights.h"
+#include "backends/cpu/conv_winograd.h"
 #include "backends/cpu/conv_xsmm.h"
 
 namespace mpt::cpu {
@@ -13,10 +14,13 @@ namespace mpt::cpu {
 class DataGradient {
   public:
     DataGradient() = default;
-    DataGradient(const ConvBackwardSpec& spec, const GradientScratch& gradient);
+    DataGradient(const ConvBackwardSpec& spec, const GradientScratch& gradient, const ItemSplit& split,
+                 bool winograd);
 
     const WeightLayout& weights() const { return weights_; }
-    Index tile_floats() const { return tile_rows_ * shape_.width * weights_.output.size; }
+    Index tile_floats() const {
+        return winograd_ ? product_.scratch_floats() : tile_rows_ * shape_.width * weights_.output.size;
+    }
     // `sums`: up to three rows of [C] doubles, added to.
     void run(const ConvBackwardArgs& args, const Item& item, const GradientScratch& gradient,
              const float* scratch, const float* packed, float* tile, double* sums) const;
@@ -32,11 +36,18 @@ class DataGradient {
         Index first_column = 0;
     };
     Class make_class(const GradientScratch& gradient, Index remainder_h, Index remainder_w) const;
+    void run_direct(const ConvBackwardArgs& args, const Item& item, const GradientScratch& gradient,
+                    const float* scratch, const float* packed, float* tile, double* sums) const;
+    // Stores rows of an input block, numbered through the images from row `row` of image `image` on.
+    void store_rows(const ConvBackwardArgs& args, Index block, Index image, Index row, Index rows,
+                    const float* tile, double* sums) const;
     void run_row(const GradientScratch& gradient, const Item& item, const float* scratch, const float* packed,
                  Index image, Index h, float* target) const;
 
     ConvBackwardSpec spec_;
     ConvShape shape_;
+    bool winograd_ = false;
+    WinogradProduct product_;
     WeightLayout weights_;
     std::vector<Class> classes_;  // [remainder_h][remainder_w]
     Index tile_rows_ = 1;

@@ -32,7 +32,7 @@ WeightGradient::WeightGradient(const ConvShape& shape, const InputScratch& input
 
 void WeightGradient::run(const Item& item, const InputScratch& input, const float* x,
                          const GradientScratch& gradient, const float* dy, float* partial,
-                         Start start) const {
+                         Accumulate start) const {
     const InputView& view = input.view();
     const Index c_size = weights_.input.size, k_size = weights_.output.size;
     const Index first = item.row_begin(shape_.out_height()), end = item.row_end(shape_.out_height());
@@ -43,7 +43,7 @@ void WeightGradient::run(const Item& item, const InputScratch& input, const floa
                 const float* x_tap = x + c * input.block_floats() + tap / view.taps_w * input.row_floats() +
                                      tap % view.taps_w * c_size;
                 const float* dy_block = dy + k * gradient.block_floats();
-                bool add = start == Start::kAdd;
+                bool add = start == Accumulate::kAdd;
                 for (Index image = 0; image < item.images(); ++image) {
                     for (Index row = first; row < end; row += call_rows_) {
                         const auto rows = static_cast<BatchKernel::Offset>(std::min(call_rows_, end - row));

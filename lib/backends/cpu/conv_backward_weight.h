@@ -11,13 +11,12 @@ namespace mpt::cpu {
 
 class WeightGradient {
   public:
-    enum class Start : bool { kOverwrite, kAdd };
     WeightGradient() = default;
     WeightGradient(const ConvShape& shape, const InputScratch& input, const GradientScratch& gradient);
 
     const WeightLayout& weights() const { return weights_; }
     void run(const Item& item, const InputScratch& input, const float* x, const GradientScratch& gradient,
-             const float* dy, float* partial, Start start) const;
+             const float* dy, float* partial, Accumulate start) const;
 
   private:
     // Kernels for `rows` rows of one segment; a batch element is a row.

@@ -30,6 +30,9 @@ struct ConvShape {
     bool operator==(const ConvShape&) const = default;
 };
 
+// F(2x2, 3x3) for 3x3 convolutions with stride 1; it rounds differently, not worse.
+enum class WinogradUse : std::uint8_t { kWhereFaster, kWherePossible, kNever };
+
 // What surrounds the product. `storage` is the type of x, y, g, dx, addend, references; `weight` that of w.
 struct ConvForwardSpec {
     ConvShape shape;
@@ -37,6 +40,7 @@ struct ConvForwardSpec {
     bool input_affine = false;  // x_eff = scale * x + shift
     bool input_relu = false;    // ... then max(0, .)
     bool statistics = false;
+    WinogradUse winograd = WinogradUse::kWhereFaster;
     bool operator==(const ConvForwardSpec&) const = default;
 };
 
@@ -61,6 +65,7 @@ struct ConvBackwardSpec {
         0;  // 0..2 tensors shaped like dx, type `reference`; reductions are made if `reductions`
     bool reductions = false;  // sum(dx) and sum(dx * reference_i), of the values as stored
     DType reference = DType::f32;
+    WinogradUse winograd = WinogradUse::kWhereFaster;
     bool operator==(const ConvBackwardSpec&) const = default;
 };
 

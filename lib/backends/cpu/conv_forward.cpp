@@ -7,8 +7,8 @@
 #include "backends/cpu/conv_engine.h"
 #include "backends/cpu/conv_scratch.h"
 #include "backends/cpu/conv_weights.h"
+#include "backends/cpu/conv_winograd.h"
 #include "backends/cpu/conv_xsmm.h"
-#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/threads.h"
 #include "core/error.h"
 
@@ -26,6 +26,12 @@ struct ConvForward::Impl {
     Impl(const ConvForwardSpec& given, int threads);
     void run(const ConvForwardArgs& args) const;
     void run_item(const ConvForwardArgs& args, const Item& item, int thread) const;
+    void run_direct(const ConvForwardArgs& args, const Item& item, int thread, OutputStore& store) const;
+    void run_winograd(const ConvForwardArgs& args, const Item& item, int thread, OutputStore& store) const;
+    void make_direct();
+    // Stores rows of an output block, numbered through the images from row `row` of image `image` on.
+    void store_rows(const ConvForwardArgs& args, int thread, Index block, Index image, Index row, Index rows,
+                    OutputStore& store) const;
     void run_tile(const float* scratch, const float* packed, const Item& item, Index row, Index rows,
                   float* tile) const;
     float* floats(const ConvForwardArgs& args, std::size_t at) const {
@@ -41,8 +47,10 @@ struct ConvForward::Impl {
     ConvForwardSpec spec;
     int num_threads;
     ItemSplit split;
+    bool use_winograd;
     InputScratch input;
     Blocking output;
+    WinogradProduct product;
     WeightLayout weights;
     std::vector<Segment> segments;
     std::vector<BatchKernel> kernels;  // one a segment
@@ -56,15 +64,35 @@ ConvForward::Impl::Impl(const ConvForwardSpec& given, int threads) : spec(given)
     spec.shape = without_rows(spec.shape);
     const ConvShape& s = spec.shape;
     const InputView view = InputView::of(s);
+    use_winograd = winograd_chosen(spec.winograd, s);
     const Index bytes =
         view.rows(s.out_height()) * view.width * round_up(view.channels, kCacheLineFloats) * 4;
-    split = ItemSplit::of(s.batch, s.out_height(), bytes, kScratchBytes, threads);
+    const Index limit = use_winograd ? kWinogradScratchBytes : kScratchBytes;
+    split = ItemSplit::of(s.batch, s.out_height(), use_winograd ? 2 : 1, bytes, limit, threads);
     input = InputScratch(s, split);
     output = Blocking::of(s.out_channels);
-    weights = {output, input.blocks(), view.taps_h * view.taps_w};
+    WorkspaceLayout shared, own;
+    if (use_winograd) {
+        product = WinogradProduct(input.blocks(), output, s.out_height(), s.out_width(), split);
+        weights = product.weights();
+        tile_at = own.take_floats(product.scratch_floats());
+    } else {
+        weights = {output, input.blocks(), view.taps_h * view.taps_w};
+        make_direct();
+        tile_at = own.take_floats(tile_rows * s.out_width() * output.size);
+    }
+    packed_at = shared.take_floats(weights.floats());
+    scratch_at = own.take_floats(input.floats());
+    row_buffer_at = own.take_floats(input.row_buffer_floats());
+    sums_at = own.take(static_cast<std::size_t>(2 * s.out_channels) * sizeof(double));
+    shared_bytes = shared.bytes();
+    thread_bytes = own.bytes();
+}
 
+void ConvForward::Impl::make_direct() {
+    const InputView& view = input.view();
     const Index k = input.blocks().count == 1 ? input.blocks().channels : input.blocks().size;
-    segments = segments_of(s.out_width(), kCallPixels);
+    segments = segments_of(spec.shape.out_width(), kCallPixels);
     for (const Segment& segment : segments)
         kernels.emplace_back(KernelShape{output.size, segment.pixels, k, output.size,
                                          view.stride_w * input.blocks().size, output.size, false, false});
@@ -78,16 +106,7 @@ ConvForward::Impl::Impl(const ConvForwardSpec& given, int threads) : spec(given)
         }
     }
     const bool few_weights = weights.block_floats() * 4 <= kSmallWeightBytes;
-    tile_rows = std::max<Index>(1, (few_weights ? kTilePixels : kLargeTilePixels) / s.out_width());
-
-    WorkspaceLayout shared, own;
-    packed_at = shared.take_floats(weights.floats());
-    scratch_at = own.take_floats(input.floats());
-    row_buffer_at = own.take_floats(input.row_buffer_floats());
-    tile_at = own.take_floats(tile_rows * s.out_width() * output.size);
-    sums_at = own.take(static_cast<std::size_t>(2 * s.out_channels) * sizeof(double));
-    shared_bytes = shared.bytes();
-    thread_bytes = own.bytes();
+    tile_rows = std::max<Index>(1, (few_weights ? kTilePixels : kLargeTilePixels) / spec.shape.out_width());
 }
 
 void ConvForward::Impl::run_tile(const float* scratch, const float* packed, const Item& item, Index row,
@@ -105,44 +124,71 @@ void ConvForward::Impl::run_tile(const float* scratch, const float* packed, cons
     }
 }
 
+void ConvForward::Impl::store_rows(const ConvForwardArgs& args, int thread, Index block, Index image,
+                                   Index row, Index rows, OutputStore& store) const {
+    const ConvShape& s = spec.shape;
+    store.channels = output.valid(block);
+    store.pixels = rows * s.out_width();
+    if (spec.statistics) {
+        store.sum = sums(args, thread) + block * output.size;
+        store.square_sum = store.sum + s.out_channels;
+    }
+    const Index at = (image * s.out_height() + row) * s.out_width() * s.out_channels + block * output.size;
+    store.y = static_cast<char*>(args.y) + at * static_cast<Index>(size_of(spec.y));
+    conv_passes().store_output(store);
+}
+
 // Rows of all images of the item are numbered through: they are contiguous in y, since only whole images are
 // grouped.
-void ConvForward::Impl::run_item(const ConvForwardArgs& args, const Item& item, int thread) const {
-    const ConvShape& s = spec.shape;
-    float* scratch = thread_floats(args, thread, scratch_at);
+void ConvForward::Impl::run_direct(const ConvForwardArgs& args, const Item& item, int thread,
+                                   OutputStore& store) const {
+    const float* scratch = thread_floats(args, thread, scratch_at);
     float* tile = thread_floats(args, thread, tile_at);
-    InputSource source{args.x, spec.x, spec.input_affine ? args.scale : nullptr, args.shift, spec.input_relu};
-    input.fill(item, source, scratch, thread_floats(args, thread, row_buffer_at));
-
-    const Index first = item.row_begin(s.out_height());
-    const Index rows = item.images() * (item.row_end(s.out_height()) - first);
-    OutputStore store;
+    const Index first = item.row_begin(spec.shape.out_height());
+    const Index rows = item.images() * (item.row_end(spec.shape.out_height()) - first);
     store.tile = tile;
-    store.block = output.size;
-    store.type = spec.y;
-    store.pixel = s.out_channels;
     for (Index block = 0; block < output.count; ++block) {
         const float* packed = floats(args, packed_at) + weights.tile(block, 0, 0);
-        store.channels = output.valid(block);
-        if (spec.statistics) {
-            store.sum = sums(args, thread) + block * output.size;
-            store.square_sum = store.sum + s.out_channels;
-        }
         for (Index row = 0; row < rows; row += tile_rows) {
             const Index count = std::min(tile_rows, rows - row);
             run_tile(scratch, packed, item, row, count, tile);
-            store.pixels = count * s.out_width();
-            const Index pixel = ((item.image_begin * s.out_height() + first) + row) * s.out_width();
-            const Index at = pixel * s.out_channels + block * output.size;
-            store.y = static_cast<char*>(args.y) + at * static_cast<Index>(size_of(spec.y));
-            conv_passes().store_output(store);
+            store_rows(args, thread, block, item.image_begin, first + row, count, store);
         }
     }
 }
 
+void ConvForward::Impl::run_winograd(const ConvForwardArgs& args, const Item& item, int thread,
+                                     OutputStore& store) const {
+    const float* scratch = thread_floats(args, thread, scratch_at);
+    product.run(
+        item, input.row_floats(), floats(args, packed_at), thread_floats(args, thread, tile_at),
+        [&](Index image, Index row, Index block) {
+            return scratch + block * input.block_floats() + input.row_offset(item, image, row);
+        },
+        [&](Index block, Index image, Index row, Index rows, const float* tile) {
+            store.tile = tile;
+            store_rows(args, thread, block, item.image_begin + image, row, rows, store);
+        });
+}
+
+void ConvForward::Impl::run_item(const ConvForwardArgs& args, const Item& item, int thread) const {
+    InputSource source{args.x, spec.x, spec.input_affine ? args.scale : nullptr, args.shift, spec.input_relu};
+    input.fill(item, source, thread_floats(args, thread, scratch_at),
+               thread_floats(args, thread, row_buffer_at));
+    OutputStore store;
+    store.block = output.size;
+    store.type = spec.y;
+    store.pixel = spec.shape.out_channels;
+    if (use_winograd)
+        run_winograd(args, item, thread, store);
+    else
+        run_direct(args, item, thread, store);
+}
+
 void ConvForward::Impl::run(const ConvForwardArgs& args) const {
     run_threads(num_threads, [&](int thread) {
-        pack_forward_weights(weights, args.w, spec.weight, floats(args, packed_at), thread, num_threads);
+        const auto pack = use_winograd ? pack_winograd_forward : pack_forward_weights;
+        pack(weights, args.w, spec.weight, floats(args, packed_at), thread, num_threads);
         const Index channels = spec.shape.out_channels;
         std::fill_n(sums(args, thread), 2 * channels, 0.0);
         barrier();
@@ -180,7 +226,7 @@ void ConvForward::run(const ConvForwardArgs& args) const {
     impl_->run(args);
 }
 std::string ConvForward::description() const {
-    return std::string("xsmm direct ") + (instruction_set() == InstructionSet::kAvx512 ? "avx512" : "avx2");
+    return engine_description(impl_->use_winograd);
 }
 
 }  // namespace mpt::cpu

@@ -19,9 +19,10 @@ Index Blocking::valid(Index block) const {
     return std::min(size, channels - block * size);
 }
 
-ItemSplit ItemSplit::of(Index images, Index rows, Index bytes_per_image, Index scratch_bytes,
+ItemSplit ItemSplit::of(Index images, Index rows, Index row_unit, Index bytes_per_image, Index scratch_bytes,
                         int num_threads) {
     ItemSplit split;
+    split.row_unit = row_unit;
     split.images = images;
     split.groups = images;
     if (bytes_per_image > scratch_bytes) {
@@ -33,14 +34,14 @@ ItemSplit ItemSplit::of(Index images, Index rows, Index bytes_per_image, Index s
     if (split.count() < num_threads) split.bands = divide_up(num_threads, split.groups);
     // A multiple of the threads in all, so that no thread has a band more than the others.
     while (split.bands > 1 && split.count() % num_threads != 0) ++split.bands;
-    split.bands = std::clamp<Index>(split.bands, 1, rows);
+    split.bands = std::clamp<Index>(split.bands, 1, divide_up(rows, row_unit));
     if (split.bands > 1) split.groups = images;
     return split;
 }
 
 Item ItemSplit::item(Index index) const {
     const Index group = index / bands;
-    return {images * group / groups, images * (group + 1) / groups, index % bands, bands};
+    return {images * group / groups, images * (group + 1) / groups, index % bands, bands, row_unit};
 }
 
 InputView InputView::of(const ConvShape& s) {

@@ -2,6 +2,7 @@
 // view through which the micro-kernels see the input. Decided once, at construction.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -34,17 +35,19 @@ struct Blocking {
 // One item of work: whole images, or a band of rows of one image, as shares of any number of rows.
 struct Item {
     Index image_begin = 0, image_end = 0;
-    Index band = 0, bands = 1;
+    Index band = 0, bands = 1, row_unit = 1;
     Index images() const { return image_end - image_begin; }
-    Index row_begin(Index rows) const { return rows * band / bands; }
-    Index row_end(Index rows) const { return rows * (band + 1) / bands; }
+    Index row_begin(Index rows) const { return row_unit * (divide_up(rows, row_unit) * band / bands); }
+    Index row_end(Index rows) const {
+        return std::min(rows, row_unit * (divide_up(rows, row_unit) * (band + 1) / bands));
+    }
 };
 
 // Images are grouped while `bytes_per_image` allows, or cut into bands; at least one item for each thread
-// where the rows allow it. Bands begin at multiples of `row_unit`.
+// where the rows allow it. Bands begin at multiples of `row_unit`: 2 for the tiles of Winograd.
 struct ItemSplit {
-    Index images = 0, bands = 1, groups = 0;
-    static ItemSplit of(Index images, Index rows, Index bytes_per_image, Index scratch_bytes,
+    Index images = 0, bands = 1, groups = 0, row_unit = 1;
+    static ItemSplit of(Index images, Index rows, Index row_unit, Index bytes_per_image, Index scratch_bytes,
                         int num_threads);
     Index count() const { return groups * bands; }
     Item item(Index index) const;

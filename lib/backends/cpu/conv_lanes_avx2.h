@@ -41,6 +41,7 @@ struct LanesAvx2 {
     static LanesAvx2 fma(LanesAvx2 a, LanesAvx2 b, LanesAvx2 c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
     LanesAvx2 operator+(LanesAvx2 o) const { return {_mm256_add_ps(v, o.v)}; }
     LanesAvx2 operator-(LanesAvx2 o) const { return {_mm256_sub_ps(v, o.v)}; }
+    LanesAvx2 times(float by) const { return {_mm256_mul_ps(v, _mm256_set1_ps(by))}; }
     // NaN stays NaN, as in the plain definition x < 0 ? 0 : x.
     LanesAvx2 relu() const { return {_mm256_max_ps(_mm256_setzero_ps(), v)}; }
     LanesAvx2 where_positive(LanesAvx2 m) const {

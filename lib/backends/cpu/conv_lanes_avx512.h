@@ -42,6 +42,7 @@ struct LanesAvx512 {
     }
     LanesAvx512 operator+(LanesAvx512 o) const { return {_mm512_add_ps(v, o.v)}; }
     LanesAvx512 operator-(LanesAvx512 o) const { return {_mm512_sub_ps(v, o.v)}; }
+    LanesAvx512 times(float by) const { return {_mm512_mul_ps(v, _mm512_set1_ps(by))}; }
     // NaN stays NaN, as in the plain definition x < 0 ? 0 : x.
     LanesAvx512 relu() const { return {_mm512_max_ps(_mm512_setzero_ps(), v)}; }
     LanesAvx512 where_positive(LanesAvx512 m) const {

@@ -72,8 +72,8 @@ struct ConvPasses {
     void (*fill_gradient)(const GradientFill&);
     void (*store_output)(const OutputStore&);
     void (*store_gradient)(const GradientStore&);
-    // [rows][columns] f32/f16/bf16 to target[columns][target_row] f32; missing rows up to `target_row` are
-    // zero.
+    // [rows][columns] f32/f16/bf16 to target[columns][target_row] f32, rows filled up with zeros to whole
+    // cache lines.
     void (*pack_transposed)(const PixelRun& source, std::ptrdiff_t rows, std::ptrdiff_t columns,
                             float* target, std::ptrdiff_t target_row);
     // target[i] += a[i] + ... over `count` partials that lie `stride` floats apart, added in order.

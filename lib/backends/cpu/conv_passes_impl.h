@@ -241,7 +241,7 @@ struct Passes {
         alignas(64) float square[n][n];
         for (std::ptrdiff_t j = 0; j < columns; j += n) {
             const std::ptrdiff_t width = columns - j < n ? columns - j : n;
-            for (std::ptrdiff_t i = 0; i < target_row; i += n) {
+            for (std::ptrdiff_t i = 0; i < rows; i += n) {
                 for (std::ptrdiff_t k = 0; k < n; ++k) {
                     for (std::ptrdiff_t u = 0; u < n; u += L::kCount) {
                         L value = L::zero();

@@ -20,10 +20,10 @@ InputScratch::InputScratch(const ConvShape& shape, const ItemSplit& split)
     : shape_(shape), view_(InputView::of(shape)), blocks_(Blocking::of(view_.channels)) {
     if (view_.mode == InputMode::kPackRows || view_.mode == InputMode::kPackWindow)
         blocks_ = {view_.channels, round_up(view_.channels, kCacheLineFloats), 1};
+    if (split.row_unit > 1) view_.width = round_up(shape.out_width(), split.row_unit) + shape.kernel_w - 1;
     for (Index band = 0; band < split.bands; ++band) {
-        const Item item{0, 1, band, split.bands};
-        const Index rows = item.row_end(shape.out_height()) - item.row_begin(shape.out_height());
-        rows_per_image_ = std::max(rows_per_image_, view_.rows(rows));
+        const Item item{0, 1, band, split.bands, split.row_unit};
+        rows_per_image_ = std::max(rows_per_image_, rows(item));
     }
     block_floats_ = split.max_images() * rows_per_image_ * row_floats();
 }
@@ -36,9 +36,8 @@ Index InputScratch::row_buffer_floats() const {
 void InputScratch::fill(const Item& item, const InputSource& source, float* scratch,
                         float* row_buffer) const {
     const Index first = item.row_begin(shape_.out_height());
-    const Index rows = view_.rows(item.row_end(shape_.out_height()) - first);
     for (Index image = 0; image < item.images(); ++image) {
-        for (Index row = 0; row < rows; ++row) {
+        for (Index row = 0; row < rows(item); ++row) {
             float* target = scratch + (image * rows_per_image_ + row) * row_floats();
             const Index n = item.image_begin + image;
             const Index top = first * shape_.stride - shape_.pad;
@@ -66,14 +65,15 @@ void InputScratch::fill_plain_row(const InputSource& source, Index image, Index 
     const Index step = view_.mode == InputMode::kSubsample ? shape_.stride : 1;
     const bool inside = h >= 0 && h < shape_.height;
     const Index left = view_.mode == InputMode::kSubsample ? 0 : shape_.pad;
-    const Index pixels = view_.width - 2 * left;
+    const Index pixels = view_.mode == InputMode::kSubsample ? view_.width : shape_.width;
+    const Index right = view_.width - left - pixels;
     for (Index block = 0; block < blocks_.count; ++block) {
         float* row = target + block * block_floats_;
         if (!inside) {
             zero_floats(row, row_floats());
-        } else if (left > 0) {
+        } else {
             zero_floats(row, left * blocks_.size);
-            zero_floats(row + (left + pixels) * blocks_.size, left * blocks_.size);
+            zero_floats(row + (left + pixels) * blocks_.size, right * blocks_.size);
         }
     }
     if (!inside) return;
@@ -151,8 +151,12 @@ GradientScratch::GradientScratch(const ConvShape& shape, const ItemSplit& split,
         const Index last = floor_divide(shape.width - 1 + shape.pad, shape.stride);
         width_ = left_ + std::max(last + 1, shape.out_width());
     }
+    if (split.row_unit > 1) {
+        width_ = left_ + round_up(shape.out_width(), split.row_unit);
+        if (for_data) width_ = std::max(width_, round_up(shape.width, split.row_unit) + shape.kernel_w - 1);
+    }
     for (Index band = 0; band < split.bands; ++band) {
-        const Item item{0, 1, band, split.bands};
+        const Item item{0, 1, band, split.bands, split.row_unit};
         rows_per_image_ = std::max(rows_per_image_, end_row(item) - first_row(item));
     }
     block_floats_ = split.max_images() * rows_per_image_ * row_floats();
@@ -166,9 +170,12 @@ Index GradientScratch::first_row(const Item& item) const {
 }
 
 Index GradientScratch::end_row(const Item& item) const {
-    const Index own = item.row_end(shape_.out_height());
+    const auto whole_end = [&](Index rows) {
+        return item.row_begin(rows) + round_up(item.row_end(rows) - item.row_begin(rows), item.row_unit);
+    };
+    const Index own = whole_end(shape_.out_height());
     if (!for_data_) return own;
-    return std::max(own, floor_divide(item.row_end(shape_.height) - 1 + shape_.pad, shape_.stride) + 1);
+    return std::max(own, floor_divide(whole_end(shape_.height) - 1 + shape_.pad, shape_.stride) + 1);
 }
 
 void GradientScratch::fill(const Item& item, const GradientSource& source, float* scratch) const {

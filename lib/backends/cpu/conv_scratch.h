@@ -20,11 +20,16 @@ struct InputSource {
 class InputScratch {
   public:
     InputScratch() = default;
+    // With a row unit of 2 the scratch reaches to the end of whole tiles of 2x2 outputs.
     InputScratch(const ConvShape& shape, const ItemSplit& split);
 
     const InputView& view() const { return view_; }
     const Blocking& blocks() const { return blocks_; }
     Index floats() const { return blocks_.count * block_floats_ + kCacheLineFloats; }
+    Index rows(const Item& item) const {
+        const Index out_rows = item.row_end(shape_.out_height()) - item.row_begin(shape_.out_height());
+        return view_.rows(round_up(out_rows, item.row_unit));
+    }
     Index row_buffer_floats() const;  // needed by the packing views beside the scratch
     Index block_floats() const { return block_floats_; }
     Index row_floats() const { return view_.width * blocks_.size; }
@@ -60,7 +65,8 @@ struct GradientSource {
 class GradientScratch {
   public:
     GradientScratch() = default;
-    // With `for_data` the rows and columns that the data gradient needs round an item's own are there, too.
+    // Whole tiles as above. With `for_data` the rows and columns that the data gradient needs round an item's
+    // own are there, too.
     GradientScratch(const ConvShape& shape, const ItemSplit& split, bool for_data);
 
     const Blocking& blocks() const { return blocks_; }

@@ -17,6 +17,8 @@ struct WeightLayout {
     Index floats() const { return tile(output.count, 0, 0); }
 };
 
+enum class Accumulate : bool { kOverwrite, kAdd };
+
 // Each thread packs its share. Forward: tile[c][k], `output` is K and `input` is C.
 void pack_forward_weights(const WeightLayout& layout, const void* w, DType type, float* packed, int thread,
                           int num_threads);
