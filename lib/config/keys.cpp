@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::int64_t kMany = 1000000000;
 constexpr std::int64_t kLongest = 1000000000000;
-constexpr double kLargest = 1e38;  // arithmetic is in f32
+// Arithmetic is in f32: no infinity above, no zero or subnormal below.
+constexpr double kLargest = 1e38;
+constexpr double kSmallest = 1e-30;
 
 Key with_default(Key key, std::string text) {
     key.default_text = std::move(text);
@@ -69,8 +71,8 @@ std::vector<Key> model_keys() {
             {.min = 0, .max = 1, .above_min = true},
             "share of the new batch in batch norm's running statistics"),
         real(
-            "model.norm_epsilon", [](auto& c) -> auto& { return c.model.norm_epsilon; },
-            {.min = 0, .max = 1, .above_min = true}, "added to the variance in batch norm"),
+            "model.norm_epsilon", [](auto& c) -> auto& { return c.model.norm_epsilon; }, {kSmallest, 1},
+            "added to the variance in batch norm"),
     };
 }
 
@@ -96,7 +98,7 @@ std::vector<Key> loss_scale_keys() {
             "the rule's constants; auto: default in amp_fp16, static at 1024 in fp16_pure, else off"),
         also_called(real(
                         "precision.loss_scale.init", [scale](auto& c) -> auto& { return scale(c).init; },
-                        {.min = 0, .max = kLargest, .above_min = true, .unset_word = "auto"},
+                        {.min = kSmallest, .max = kLargest, .unset_word = "auto"},
                         "first scale; presets static and nvidia_rn50 need it"),
                     {"init_scale", "initial_scale", "scale"}),
         real(
@@ -124,12 +126,12 @@ std::vector<Key> loss_scale_keys() {
             "when spent hysteresis comes back: at growth, or by every clean update (consecutive)"),
         real(
             "precision.loss_scale.floor", [scale](auto& c) -> auto& { return scale(c).floor; },
-            {.min = 0, .max = kLargest, .above_min = true, .unset_word = "auto", .zero_word = "none"},
+            {.min = kSmallest, .max = kLargest, .unset_word = "auto", .zero_word = "none"},
             "the scale never goes below"),
         also_called(
             real(
                 "precision.loss_scale.ceiling", [scale](auto& c) -> auto& { return scale(c).ceiling; },
-                {.min = 0, .max = kLargest, .above_min = true, .unset_word = "auto", .zero_word = "none"},
+                {.min = kSmallest, .max = kLargest, .unset_word = "auto", .zero_word = "none"},
                 "the scale never goes above"),
             {"max_scale"}),
         whole(
@@ -288,11 +290,10 @@ std::vector<Key> optimizer_keys() {
                     "optimizer.beta2", [](auto& c) -> auto& { return c.optimizer.beta2; },
                     {.min = 0, .max = 1, .below_max = true}, "decay of the second moment"),
                 type, {"adam", "adamw", "lamb"}),
-        only_if(also_called(
-                    real(
-                        "optimizer.epsilon", [](auto& c) -> auto& { return c.optimizer.epsilon; },
-                        {.min = 0, .max = 1, .above_min = true}, "added to the root of the second moment"),
-                    {"eps"}),
+        only_if(also_called(real(
+                                "optimizer.epsilon", [](auto& c) -> auto& { return c.optimizer.epsilon; },
+                                {kSmallest, 1}, "added to the root of the second moment"),
+                            {"eps"}),
                 type, {"adam", "adamw", "lamb"}),
         also_called(real(
                         "optimizer.weight_decay", [](auto& c) -> auto& { return c.optimizer.weight_decay; },

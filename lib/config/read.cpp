@@ -58,6 +58,9 @@ class Reader {
             faults_.add({source, 0, 0}, "", "is not key=value; write it like train.batch_size=64");
             return;
         }
+        const std::size_t num_faults = faults_.size();
+        check_text(text, source, faults_);
+        if (faults_.size() > num_faults) return;
         const std::string path = text.substr(0, equals);
         const std::string value = text.substr(equals + 1);
         YamlItem item;

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t kMaxItems = 10000;  // what aliases may expand to
 
+// An unclosed bracket at the top looks like a list used as a key, too.
+constexpr const char* kNoWord = "a key must be one word, or a bracket is not closed";
+
 struct YamlFault {
     Place place;
     std::string what;
@@ -104,7 +107,7 @@ class TreeBuilder : public YAML::EventHandler {
         throw YamlFault{place_of(mark), "the quote that begins here is not closed; close it"};
     }
     void open(YamlItem::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-        if (expects_key()) throw YamlFault{place_of(mark), "a key must be one word"};
+        if (expects_key()) throw YamlFault{place_of(mark), kNoWord};
         Frame frame;
         frame.item = start(kind, mark);
         frame.anchor = anchor;
@@ -127,7 +130,7 @@ class TreeBuilder : public YAML::EventHandler {
         }
         Frame& frame = frames_.back();
         if (expects_key()) {
-            if (item.kind != YamlItem::Kind::kScalar) throw YamlFault{item.place, "a key must be one word"};
+            if (item.kind != YamlItem::Kind::kScalar) throw YamlFault{item.place, kNoWord};
             frame.has_key = true;
             frame.key = std::move(item.text);
             frame.key_place = item.place;
@@ -172,8 +175,8 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
     return 0;
 }
 
-// Tabs in indentation, and bytes that no text has; yaml-cpp is vague about the first and lax about the
-// second.
+}  // namespace
+
 void check_text(std::string_view text, int source, Faults& faults) {
     if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
         faults.add({source, 1, 1}, "", "the file is UTF-16; save it as UTF-8");
@@ -181,7 +184,6 @@ void check_text(std::string_view text, int source, Faults& faults) {
     }
     Place place{source, 1, 1};
     bool in_indentation = true;
-    bool has_tab = false;
     for (std::size_t at = 0; at < text.size();) {
         const auto byte = static_cast<unsigned char>(text[at]);
         const std::size_t length = utf8_length(text, at);
@@ -197,22 +199,16 @@ void check_text(std::string_view text, int source, Faults& faults) {
             ++place.line;
             place.column = 0;
             in_indentation = true;
-            has_tab = false;
         } else if (in_indentation && byte == '\t') {
-            has_tab = true;
-        } else if (in_indentation && byte != ' ' && byte != '\r') {
+            faults.add(place, "", "tabs are not allowed for indentation; use spaces");
+            in_indentation = false;  // one fault a line
+        } else if (byte != ' ') {
             in_indentation = false;
-            if (has_tab && byte != '#')
-                faults.add(
-                    {source, place.line, static_cast<int>(text.rfind('\t', at) - text.rfind('\n', at))}, "",
-                    "tabs are not allowed for indentation; use spaces");
         }
         ++place.column;
         at += length;
     }
 }
-
-}  // namespace
 
 YamlItem parse_yaml(std::string_view text, int source, Faults& faults) {
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);

@@ -25,4 +25,8 @@ struct YamlItem {
 // "<<".
 YamlItem parse_yaml(std::string_view text, int source, Faults& faults);
 
+// Adds a fault for tabs in indentation and for bytes that no text has: yaml-cpp is vague about the first and
+// lax about the second. parse_yaml does this first.
+void check_text(std::string_view text, int source, Faults& faults);
+
 }  // namespace mpt
