@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostExplained = 100;  // more faults than are told
 
 std::string working_directory() {
     std::error_code error;
@@ -118,7 +119,9 @@ class Reader {
         } else if (item.key == "<<") {
             faults_.add(item.key_place, path, "merge keys are not supported; write the keys out");
         } else {
-            const UnknownKey unknown = explain_unknown(section, item.key);
+            const bool enough = faults_.size() > kMostExplained;
+            const UnknownKey unknown =
+                enough ? UnknownKey{"unknown key", ""} : explain_unknown(section, item.key);
             faults_.add(item.key_place, path, unknown.what);
             if (!unknown.section.empty() && item.kind == YamlItem::Kind::kMap) walk(item, unknown.section);
         }
@@ -221,6 +224,8 @@ ReadConfig read_config(const std::string& path, const std::vector<std::string>& 
 }
 
 std::string find_config(const std::string& name) {
+    if (name.empty())
+        throw Error(ExitCode::kUsage, "--config is empty; it takes a YAML file or a name in ./configs");
     std::error_code error;
     const bool bare = name.find('/') == std::string::npos;
     std::vector<std::string> places = {name};

@@ -31,7 +31,10 @@ std::size_t num_items(const YamlItem& item) {
 // Builds the tree from the parser's events, so that duplicate keys and self-references are ours to judge.
 class TreeBuilder : public YAML::EventHandler {
   public:
-    TreeBuilder(std::string_view text, int source) : text_(text), source_(source) {}
+    TreeBuilder(std::string_view text, int source) : text_(text), source_(source) {
+        for (std::size_t at = 0; at < text.size(); ++at)
+            if (text[at] == '\n') line_starts_.push_back(at + 1);
+    }
     YamlItem take_root() { return std::move(root_); }
 
     void OnDocumentStart(const YAML::Mark&) override {}
@@ -91,9 +94,9 @@ class TreeBuilder : public YAML::EventHandler {
     }
     // The parser takes the end of the file for the missing quote, and so swallows all that follows it.
     void refuse_open_quote(const YAML::Mark& mark) const {
-        std::size_t at = 0;
-        for (int line = 0; line < mark.line; ++line) at = text_.find('\n', at) + 1;
-        at += static_cast<std::size_t>(mark.column);
+        const auto line = static_cast<std::size_t>(mark.line);
+        if (mark.is_null() || line >= line_starts_.size()) return;
+        std::size_t at = line_starts_[line] + static_cast<std::size_t>(mark.column);
         if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
         const char quote = text_[at++];
         for (; at < text_.size(); ++at) {
@@ -147,6 +150,7 @@ class TreeBuilder : public YAML::EventHandler {
     }
 
     std::string_view text_;
+    std::vector<std::size_t> line_starts_ = {0};
     int source_;
     YamlItem root_;
     std::vector<Frame> frames_;

@@ -1,10 +1,12 @@
 // Numbers of the config: the rule of configs/README.md. Reference: the values as C++ literals.
 #include <catch2/catch.hpp>
-#include <clocale>
 #include <cmath>
 #include <limits>
+#include <locale>
+#include <sstream>
 
 #include "config/numbers.h"
+#include "support/config_text.h"
 
 using namespace mpt;
 
@@ -93,13 +95,28 @@ TEST_CASE("printed numbers read back to the same bits") {
     }
 }
 
-TEST_CASE("a locale with decimal commas changes nothing") {
-    const char* found = nullptr;
-    for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"})
-        if ((found = std::setlocale(LC_ALL, name))) break;
-    if (!found) WARN("no such locale is installed here: checked under the C locale only");
-    CHECK(real("0.5") == 0.5);
-    CHECK(print_real(0.5) == "0.5");
-    CHECK(real_fault("0,5") == "has a decimal comma, write a point");
-    std::setlocale(LC_ALL, "C");
+TEST_CASE("a global locale with decimal commas and grouped digits changes nothing") {
+    struct Commas : std::numpunct<char> {
+        char do_decimal_point() const override { return ','; }
+        char do_thousands_sep() const override { return '.'; }
+        std::string do_grouping() const override { return "\3"; }
+    };
+    const std::string text = "optimizer: {lr: 0.25}\ntrain: {steps: 1234567}\n";
+    const std::string resolved = read_text(text).resolved;
+    const std::locale before = std::locale::global(std::locale(std::locale::classic(), new Commas));
+    std::ostringstream stream;
+    stream << 1234.5;
+    const std::string grouped = stream.str();
+    const std::string resolved_there = read_text(text).resolved;
+    const std::string fault = fault_of("optimizer: {lr: '0,5'}\ntrain: {batch_size: 1234567890}");
+    const double half = real("0.5");
+    std::locale::global(before);
+    CHECK(grouped == "1.234,5");  // the locale is in force
+    CHECK(resolved_there == resolved);
+    CHECK(half == 0.5);
+    CHECK(fault ==
+          "run.yaml:1:17: optimizer.lr: '0,5' has a decimal comma, write a point; it takes a number from 0 "
+          "to 1e38 & "
+          "run.yaml:2:21: train.batch_size: 1234567890 is out of range; it takes a whole number from 1 to "
+          "1048576");
 }
