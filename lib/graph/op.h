@@ -75,7 +75,8 @@ struct OpType {
     // norms, statistics, scalars and index tensors are not data and keep their type.
     bool (*is_data_input)(const Attributes& attributes, int index) = nullptr;
 
-    // Gradient rule; null when the op has no gradient (indices, updates, backward ops).
+    // Gradient rule, naming its nodes context.node.name + ".backward..."; null when the op has no gradient
+    // (indices, updates, backward ops).
     void (*differentiate)(GradientContext& context) = nullptr;
 
     // Cost from types alone; default: bytes of all inputs and outputs, one flop an output element.
@@ -113,7 +114,8 @@ struct OpTable {
         ValueId (*sum)(GraphBuilder&, ValueId a, ValueId b, const std::string& name) = nullptr;
         ValueId (*cast)(GraphBuilder&, ValueId x, DType to, const std::string& name) = nullptr;
         const OpType* cast_op = nullptr;
-        ValueId (*accumulate)(GraphBuilder&, ValueId buffer, ValueId gradient, const std::string& name) = nullptr;
+        ValueId (*accumulate)(GraphBuilder&, ValueId buffer, ValueId gradient,
+                              const std::string& name) = nullptr;
     } roles;
     void add(const OpType& op) { ops.emplace(std::string(op.name), &op); }
     void add(const Rewrite& rewrite) { rewrites.push_back(rewrite); }

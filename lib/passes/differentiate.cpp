@@ -44,7 +44,6 @@ std::vector<ParameterGradient> differentiate(GraphBuilder& builder, ValueId loss
         if (!any || node.op->differentiate == nullptr) continue;
 
         builder.set_block(node.block);
-        const GraphBuilder::Scope scope(builder, node.name);
         GradientContext context(builder, node, of_outputs);
         for (const ValueId in : node.inputs)
             context.wanted.push_back(in != kNone && depends[static_cast<std::size_t>(in)]);
@@ -55,8 +54,9 @@ std::vector<ParameterGradient> differentiate(GraphBuilder& builder, ValueId loss
             MPT_CHECK(graph.type(gradient).shape == graph.type(in).shape,
                       "gradient of " + graph.value(in).name + " has another shape");
             ValueId& total = gradients[static_cast<std::size_t>(in)];
-            total =
-                total == kNone ? gradient : op_table().roles.sum(builder, total, gradient, "sum_gradients");
+            total = total == kNone ? gradient
+                                   : op_table().roles.sum(builder, total, gradient,
+                                                          graph.value(in).name + ".gradient_sum");
         }
     }
     builder.set_block(kNone);

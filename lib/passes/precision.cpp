@@ -53,10 +53,6 @@ class CastInserter {
         for (std::size_t o = 0; o < types.size(); ++o) graph_.value(node.outputs[o]).type = types[o];
         graph_.nodes.push_back(std::move(node));
     }
-    // The value an output was replaced by, e.g. a widened node's narrow copy.
-    void forget(ValueId id) {
-        std::erase_if(casts_, [&](const auto& entry) { return entry.first.first == id; });
-    }
 
   private:
     Graph& graph_;
@@ -110,10 +106,27 @@ void assign_precision(Graph& graph, const PrecisionPolicy& policy) {
     graph.reorder();
 }
 
+namespace {
+
+// The f32 value that a cast narrowed, so that a widened node does not read rounded operands; else the value
+// itself.
+ValueId before_rounding(const Graph& graph, ValueId id) {
+    for (const Node& node : graph.nodes)
+        if (node.op == op_table().roles.cast_op && node.outputs[0] == id &&
+            graph.type(node.inputs[0]).dtype == DType::f32)
+            return node.inputs[0];
+    return id;
+}
+
+}  // namespace
+
 std::vector<std::string> legalize_precision(Graph& graph, const KernelTable& kernels, int num_threads) {
     std::vector<std::string> said;
+    std::map<ValueId, ValueId> narrowed_again;  // outputs of widened nodes, as their readers expect them
     CastInserter inserter(graph);
     for (Node node : inserter.nodes()) {
+        for (ValueId& in : node.inputs)
+            if (const auto known = narrowed_again.find(in); known != narrowed_again.end()) in = known->second;
         std::vector<std::string> refusals;
         if (choose_kernel(kernels, signature_of(graph, node, num_threads), &refusals) != nullptr) {
             inserter.append(std::move(node));
@@ -126,31 +139,17 @@ std::vector<std::string> legalize_precision(Graph& graph, const KernelTable& ker
         for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
             if (is_data_input(graph, node, i)) {
                 ValueId& in = node.inputs[static_cast<std::size_t>(i)];
-                in = inserter.as(in, DType::f32, node);
+                in = inserter.as(before_rounding(graph, in), DType::f32, node);
             }
-        inserter.append(std::move(node));
+        const std::vector<TensorType> expected = output_types(graph, node);
+        inserter.append(node);
+        for (std::size_t o = 0; o < expected.size(); ++o)
+            if (graph.type(node.outputs[o]).dtype != expected[o].dtype) {
+                const ValueId wide = node.outputs[o];
+                narrowed_again[wide] = inserter.as(wide, expected[o].dtype, node);
+            }
     }
-    // Readers of a widened output may now mix types: follow the classes once more, casting to the first
-    // input's type.
     graph.reorder();
-    if (!said.empty()) {
-        CastInserter repair(graph);
-        for (Node node : repair.nodes()) {
-            DType common = DType::f32;
-            bool seen = false;
-            for (int i = 0;
-                 node.op->precision != PrecisionClass::kFixed && i < static_cast<int>(node.inputs.size());
-                 ++i)
-                if (is_data_input(graph, node, i)) {
-                    ValueId& in = node.inputs[static_cast<std::size_t>(i)];
-                    if (!seen) common = graph.type(in).dtype;
-                    seen = true;
-                    in = repair.as(in, common, node);
-                }
-            repair.append(std::move(node));
-        }
-        graph.reorder();
-    }
     return said;
 }
 
