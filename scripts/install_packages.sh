@@ -51,6 +51,7 @@ apt() {
 reason() { grep -m1 '^E:' "$log" || tail -n1 "$log"; }
 
 # An old list of packages is enough as long as what it names can still be fetched.
-apt update || echo "install_packages: the list of packages could not be renewed ($(reason))" >&2
-apt install -y --no-install-recommends "${missing[@]}" || fail "apt-get could not install ${missing[*]}: $(reason)"
+stale=""
+apt update || stale=" (before that, its list could not be renewed: $(reason))"
+apt install -y --no-install-recommends "${missing[@]}" || fail "apt-get could not install ${missing[*]}: $(reason)$stale"
 echo "install_packages: done"
