@@ -64,3 +64,8 @@ def resnet(depth, in_channels, num_classes):
 
 def memory_format(layout):
     return torch.channels_last if layout == "nhwc" else torch.contiguous_format
+
+
+def in_layout(batch, layout):
+    """A copy with the layout's own strides: with one channel .contiguous() would accept either layout's."""
+    return torch.empty(batch.shape, memory_format=memory_format(layout)).copy_(batch)

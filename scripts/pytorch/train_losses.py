@@ -10,7 +10,7 @@ from torch import nn
 
 import idx_files
 import safetensors_file
-from networks import memory_format, resnet
+from networks import in_layout, memory_format, resnet
 
 
 def parameter_groups(network, weight_decay):
@@ -52,14 +52,13 @@ def main():
         safetensors_file.write(options.weights, {name: tensor.numpy() for name, tensor in network.state_dict().items()})
     else:
         load(network, options.weights)
-    layout = memory_format(options.layout)
-    network = network.to(memory_format=layout).train()
+    network = network.to(memory_format=memory_format(options.layout)).train()
     optimizer = torch.optim.SGD(parameter_groups(network, options.weight_decay), lr=options.lr, momentum=0.9)
     losses = []
     for step in range(options.steps):
         chosen = slice(step * options.batch_size, (step + 1) * options.batch_size)
         batch = torch.from_numpy(images[chosen].astype(np.float32)).permute(0, 3, 1, 2)
-        batch = ((batch / 255 - options.mean) / options.std).contiguous(memory_format=layout)
+        batch = in_layout((batch / 255 - options.mean) / options.std, options.layout)
         optimizer.zero_grad(set_to_none=True)
         loss = nn.functional.cross_entropy(network(batch), labels[chosen])
         loss.backward()

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import idx_files
-from networks import memory_format, resnet
+from networks import in_layout, memory_format, resnet
 
 
 def batches(workload, batch_size):
@@ -40,8 +40,7 @@ def main():
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     depth, channels, classes = (50, 3, 1000) if options.workload == "resnet50" else (20, 1, 10)
-    layout = memory_format(options.layout)
-    network = resnet(depth, channels, classes).to(memory_format=layout).train()
+    network = resnet(depth, channels, classes).to(memory_format=memory_format(options.layout)).train()
     optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
     criterion = nn.CrossEntropyLoss()
 
@@ -50,7 +49,7 @@ def main():
         begin = time.perf_counter()
         images, labels = next(source)
         optimizer.zero_grad(set_to_none=True)
-        loss = criterion(network(images.contiguous(memory_format=layout)), labels)
+        loss = criterion(network(in_layout(images, options.layout)), labels)
         loss.backward()
         optimizer.step()
         loss_value = loss.item()
