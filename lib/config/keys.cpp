@@ -251,7 +251,7 @@ std::vector<Key> train_keys() {
             "first updates that images/s leaves out; the learning rate's is schedule.warmup"),
         whole(
             "train.max_nonfinite", [](auto& c) -> auto& { return c.train.max_nonfinite; }, {1, kMany},
-            "updates in a row with a non-finite loss before the run ends with exit 4"),
+            "non-finite updates in a row before exit 4; a loss scale above 1 may halve first"),
     };
 }
 
@@ -281,7 +281,7 @@ std::vector<Key> optimizer_keys() {
         only_if(on_off(
                     "optimizer.nesterov", [](auto& c) -> auto& { return c.optimizer.nesterov; },
                     "look ahead by the momentum"),
-                type, {"sgd", "lars"}),
+                type, {"sgd"}),
         only_if(real(
                     "optimizer.beta1", [](auto& c) -> auto& { return c.optimizer.beta1; },
                     {.min = 0, .max = 1, .below_max = true}, "decay of the first moment"),

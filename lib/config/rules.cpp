@@ -134,10 +134,12 @@ void check_optimizer(const Checked& at) {
     const bool momentum_kind =
         optimizer.type == OptimizerType::kSgd || optimizer.type == OptimizerType::kLars;
     if (!at.has("optimizer.lr")) optimizer.lr = momentum_kind ? 0.1 : 0.001;
-    if (momentum_kind && optimizer.nesterov && optimizer.momentum == 0)
+    if (optimizer.type == OptimizerType::kSgd && optimizer.nesterov && optimizer.momentum == 0)
         at.faults.add(at.place_of({"optimizer.nesterov"}), "optimizer.nesterov",
                       "needs optimizer.momentum above 0; raise it, or write nesterov: false");
 }
+
+constexpr std::size_t kMostMilestones = 32;  // of ScheduleSpec
 
 void check_milestones(const Checked& at) {
     const std::vector<Duration>& milestones = at.config.schedule.milestones;
@@ -146,6 +148,9 @@ void check_milestones(const Checked& at) {
     if (milestones.empty())
         at.faults.add(place, "schedule.milestones",
                       "missing; schedule.type step needs them, e.g. [30 epochs, 60 epochs]");
+    if (milestones.size() > kMostMilestones)
+        at.faults.add(place, "schedule.milestones",
+                      std::to_string(milestones.size()) + " are too many; at most 32 are possible");
     for (std::size_t i = 1; i < milestones.size(); ++i) {
         const Duration& before = milestones[i - 1];
         const Duration& now = milestones[i];

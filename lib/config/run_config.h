@@ -120,7 +120,7 @@ struct TrainConfig {
     std::int64_t log_every = 10;      // updates
     std::int64_t early_stop = 0;      // evaluations without improvement; 0: off
     std::int64_t warmup_steps = 5;    // first updates not counted in images/s
-    std::int64_t max_nonfinite = 40;  // non-finite losses in a row before exit 4
+    std::int64_t max_nonfinite = 40;  // non-finite updates in a row before exit 4
     bool operator==(const TrainConfig&) const = default;
     std::int64_t micro_batch() const { return batch_size / accumulate; }
 };
