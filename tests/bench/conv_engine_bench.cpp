@@ -1,6 +1,9 @@
 // Speed of the fused convolutions on the layers of ResNet-50 (224, batch 16) and ResNet-20 (28x28x1, batch
 // 128), with the prologues and epilogues that training gives them.
-//   conv_engine_bench [resnet50|resnet20|both] [f32|f16|bf16] [rounds] [threads] [layer name]
+//   conv_engine_bench [resnet50|resnet20|both] [f32|f16|bf16] [rounds] [threads] [layer name] [data|weight]
+// The last two pick layers by a part of their name, and one of the two gradients.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -71,10 +74,13 @@ std::vector<Layer> resnet20(std::int64_t batch) {
     return layers;
 }
 
+// On huge pages, as the arena of a plan is.
 struct Memory {
-    explicit Memory(std::size_t bytes)
-        : data(static_cast<char*>(std::aligned_alloc(64, (bytes + 4095) / 64 * 64))) {
-        std::memset(data.get(), 0x2c, bytes + 64);  // small positive values in every storage type
+    explicit Memory(std::size_t bytes) {
+        const std::size_t page = std::size_t{2} << 20, size = (bytes + page) / page * page;
+        data.reset(static_cast<char*>(std::aligned_alloc(page, size)));
+        madvise(data.get(), size, MADV_HUGEPAGE);
+        std::memset(data.get(), 0x2c, size);  // small positive values in every storage type
     }
     struct Free {
         void operator()(char* p) const { std::free(p); }
@@ -85,11 +91,12 @@ struct Memory {
 // One layer with tensors of its own, so that it finds them as cold as in training.
 class Bench {
   public:
-    Bench(const Layer& layer, DType type, int threads, Memory& gradients, Memory& workspace)
+    Bench(const Layer& layer, DType type, int threads, const std::string& part, Memory& gradients,
+          Memory& workspace)
         : threads_(threads),
           layer_(layer),
           forward_(forward_spec(layer, type), threads),
-          backward_(backward_spec(layer, type), threads),
+          backward_(backward_spec(layer, type, part), threads),
           x_(input_elements() * size_of(type)),
           y_(output_elements() * size_of(type)),
           w_(weight_elements() * size_of(type)),
@@ -149,11 +156,12 @@ class Bench {
         spec.statistics = true;
         return spec;
     }
-    static ConvBackwardSpec backward_spec(const Layer& layer, DType type) {
+    static ConvBackwardSpec backward_spec(const Layer& layer, DType type, const std::string& part) {
         ConvBackwardSpec spec;
         spec.shape = layer.shape;
         spec.x = spec.y = spec.g = spec.dx = spec.addend = spec.reference = spec.weight = type;
-        spec.need_data = layer.input != Input::kImages;
+        spec.need_data = layer.input != Input::kImages && part != "weight";
+        spec.need_weight = part != "data" || layer.input == Input::kImages;
         spec.input_affine = spec.input_relu = layer.input == Input::kConvolution;
         spec.grad_affine = true;
         spec.add = layer.input == Input::kBlock;
@@ -194,12 +202,12 @@ double minimum(const std::vector<double>& values) {
 }
 
 void run_network(const std::string& name, const std::vector<Layer>& layers, DType type, int rounds,
-                 int threads, const std::string& only) {
+                 int threads, const std::string& only, const std::string& part) {
     Memory gradients(3 * Bench::kGradientBytes + (1u << 16)), workspace(256u << 20);
     std::vector<std::unique_ptr<Bench>> benches;
     for (const Layer& layer : layers)
         if (only.empty() || layer.name.find(only) != std::string::npos)
-            benches.push_back(std::make_unique<Bench>(layer, type, threads, gradients, workspace));
+            benches.push_back(std::make_unique<Bench>(layer, type, threads, part, gradients, workspace));
     for (int round = 0; round <= rounds; ++round) {
         for (auto& bench : benches) bench->run_forward();
         for (auto bench = benches.rbegin(); bench != benches.rend(); ++bench) (*bench)->run_backward();
@@ -212,7 +220,8 @@ void run_network(const std::string& name, const std::vector<Layer>& layers, DTyp
     for (auto& bench : benches) {
         bench->forward_ms.erase(bench->forward_ms.begin());
         bench->backward_ms.erase(bench->backward_ms.begin());
-        const double passes = bench->layer().input == Input::kImages ? 1 : 2, gflop = bench->gflop() * 1e3;
+        const double passes = bench->layer().input == Input::kImages || !part.empty() ? 1 : 2,
+                     gflop = bench->gflop() * 1e3;
         const double ms[] = {minimum(bench->forward_ms), minimum(bench->backward_ms),
                              median(bench->forward_ms), median(bench->backward_ms)};
         for (int i = 0; i < 4; ++i) sum[i] += ms[i] * bench->layer().count;
@@ -234,9 +243,9 @@ int main(int argc, char** argv) {
     const mpt::DType type = mpt::dtype_named(argc > 2 ? argv[2] : "f32").value();
     const int rounds = argc > 3 ? std::atoi(argv[3]) : 3;
     const int threads = argc > 4 ? std::atoi(argv[4]) : mpt::cpu::num_usable_cores();
-    const std::string only = argc > 5 ? argv[5] : "";
+    const std::string only = argc > 5 ? argv[5] : "", part = argc > 6 ? argv[6] : "";
     if (network != "resnet20")
-        mpt::cpu::run_network("ResNet-50", mpt::cpu::resnet50(16), type, rounds, threads, only);
+        mpt::cpu::run_network("ResNet-50", mpt::cpu::resnet50(16), type, rounds, threads, only, part);
     if (network != "resnet50")
-        mpt::cpu::run_network("ResNet-20", mpt::cpu::resnet20(128), type, rounds, threads, only);
+        mpt::cpu::run_network("ResNet-20", mpt::cpu::resnet20(128), type, rounds, threads, only, part);
 }

@@ -1,4 +1,6 @@
 // Backward fused convolution: both gradients in one pass over the items, sharing the scratches.
+#include <xmmintrin.h>
+
 #include <algorithm>
 #include <string>
 
@@ -55,7 +57,10 @@ ConvBackward::Impl::Impl(const ConvBackwardSpec& given, int threads) : spec(give
         bytes += view.rows(s.out_height()) * view.width * round_up(view.channels, kCacheLineFloats) * 4;
     use_winograd = winograd_chosen(spec.winograd, s);
     split = ItemSplit::of(s.batch, std::min(s.height, s.out_height()), use_winograd ? 2 : 1, bytes,
-                          use_winograd ? kWinogradScratchBytes : kScratchBytes, threads);
+                          use_winograd
+                              ? winograd_scratch_bytes(s)
+                              : scratch_bytes_for(s.out_channels * s.kernel_h * s.kernel_w * s.in_channels),
+                          threads);
     gradient = GradientScratch(s, split, spec.need_data);
     WorkspaceLayout shared, own;
     if (spec.need_data) {
@@ -107,6 +112,7 @@ void ConvBackward::Impl::run_items(const ConvBackwardArgs& args, int thread) con
             data.run(args, item, gradient, dy, floats(args, packed_at), thread_floats(args, thread, tile_at),
                      sums(args, thread));
     }
+    if (spec.need_data && data.streams()) _mm_sfence();
 }
 
 void ConvBackward::Impl::run(const ConvBackwardArgs& args) const {

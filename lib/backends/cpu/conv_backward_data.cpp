@@ -106,6 +106,7 @@ void DataGradient::store_rows(const ConvBackwardArgs& args, Index block, Index i
     store.pixel = channels;
     store.dx = static_cast<char*>(args.dx) + at * static_cast<Index>(size_of(spec_.dx));
     store.dx_type = spec_.dx;
+    store.stream = streams();
     store.addend_type = spec_.addend;
     store.mask_type = spec_.x;
     store.reference_type = spec_.reference;

@@ -21,6 +21,11 @@ class DataGradient {
     Index tile_floats() const {
         return winograd_ ? product_.scratch_floats() : tile_rows_ * shape_.width * weights_.output.size;
     }
+    // Whether the result is stored past the caches; then the caller fences.
+    bool streams() const {
+        const Index elements = shape_.batch * shape_.height * shape_.width * shape_.in_channels;
+        return elements * static_cast<Index>(size_of(spec_.dx)) >= kStreamBytes;
+    }
     // `sums`: up to three rows of [C] doubles, added to.
     void run(const ConvBackwardArgs& args, const Item& item, const GradientScratch& gradient,
              const float* scratch, const float* packed, float* tile, double* sums) const;

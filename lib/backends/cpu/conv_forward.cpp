@@ -1,4 +1,6 @@
 // Forward fused convolution: packed weights, then for each item scratch -> micro-kernels -> tile -> storage.
+#include <xmmintrin.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -34,6 +36,11 @@ struct ConvForward::Impl {
                     OutputStore& store) const;
     void run_tile(const float* scratch, const float* packed, const Item& item, Index row, Index rows,
                   float* tile) const;
+    bool streams() const {
+        const ConvShape& s = spec.shape;
+        const Index elements = s.batch * s.out_height() * s.out_width() * s.out_channels;
+        return elements * static_cast<Index>(size_of(spec.y)) >= kStreamBytes;
+    }
     float* floats(const ConvForwardArgs& args, std::size_t at) const {
         return reinterpret_cast<float*>(static_cast<char*>(args.workspace) + at);
     }
@@ -67,7 +74,7 @@ ConvForward::Impl::Impl(const ConvForwardSpec& given, int threads) : spec(given)
     use_winograd = winograd_chosen(spec.winograd, s);
     const Index bytes =
         view.rows(s.out_height()) * view.width * round_up(view.channels, kCacheLineFloats) * 4;
-    const Index limit = use_winograd ? kWinogradScratchBytes : kScratchBytes;
+    const Index limit = use_winograd ? winograd_scratch_bytes(s) : kScratchBytes;
     split = ItemSplit::of(s.batch, s.out_height(), use_winograd ? 2 : 1, bytes, limit, threads);
     input = InputScratch(s, split);
     output = Blocking::of(s.out_channels);
@@ -179,6 +186,7 @@ void ConvForward::Impl::run_item(const ConvForwardArgs& args, const Item& item, 
     store.block = output.size;
     store.type = spec.y;
     store.pixel = spec.shape.out_channels;
+    store.stream = streams();
     if (use_winograd)
         run_winograd(args, item, thread, store);
     else
@@ -194,6 +202,7 @@ void ConvForward::Impl::run(const ConvForwardArgs& args) const {
         barrier();
         const Range items = share_of(split.count(), thread, num_threads);
         for (Index i = items.begin; i < items.end; ++i) run_item(args, split.item(i), thread);
+        if (streams()) _mm_sfence();
         if (!spec.statistics) return;
         barrier();
         const Range mine = share_of(2 * channels, thread, num_threads);

@@ -14,8 +14,12 @@ namespace mpt::cpu {
 using Index = std::int64_t;
 
 constexpr Index kCacheLineFloats = 16;
-// Scratch that a core works on at a time: what an L2 of 512 KiB or 1 MiB holds beside the weights.
-constexpr Index kScratchBytes = 384 * 1024;
+// Scratch that a core works on at a time: what an L2 of 512 KiB or 1 MiB holds beside the weights; more when
+// these are large, because every item streams all of them.
+constexpr Index kScratchBytes = 384 * 1024, kMaxScratchBytes = 2 * 1024 * 1024;
+constexpr Index scratch_bytes_for(Index weights) {
+    return std::clamp<Index>(weights * 4, kScratchBytes, kMaxScratchBytes);
+}
 
 constexpr Index round_up(Index value, Index unit) {
     return (value + unit - 1) / unit * unit;
@@ -77,6 +81,10 @@ struct Segment {
     Index begin = 0, pixels = 0;
 };
 std::vector<Segment> segments_of(Index pixels, Index limit);
+
+// A tensor of that size is gone from the caches before it is read again: storing past them saves reading it
+// in.
+constexpr Index kStreamBytes = 8 * 1024 * 1024;
 
 // Hands out parts of a workspace, each on a cache line of its own.
 class WorkspaceLayout {

@@ -20,13 +20,29 @@ struct LanesAvx2 {
         const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16))};
     }
-    void store(float* p) const { _mm256_storeu_ps(p, v); }
+    // Stream: past the caches; the address must be aligned to the vector.
+    template <bool Stream = false>
+    void store(float* p) const {
+        if (Stream)
+            _mm256_stream_ps(p, v);
+        else
+            _mm256_storeu_ps(p, v);
+    }
+    template <bool Stream>
+    static void store_narrow(std::uint16_t* p, __m128i bits) {
+        if (Stream)
+            _mm_stream_si128(reinterpret_cast<__m128i*>(p), bits);
+        else
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bits);
+    }
     // The narrow stores hand back the rounded value.
+    template <bool Stream = false>
     LanesAvx2 store_f16(std::uint16_t* p) const {
         const __m128i bits = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bits);
+        store_narrow<Stream>(p, bits);
         return {_mm256_cvtph_ps(bits)};
     }
+    template <bool Stream = false>
     LanesAvx2 store_bf16(std::uint16_t* p) const {
         const __m256i x = _mm256_castps_si256(v);
         const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(x, 16), _mm256_set1_epi32(1));
@@ -35,7 +51,7 @@ struct LanesAvx2 {
         const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
         const __m256i high = _mm256_srli_epi32(_mm256_blendv_epi8(up, quiet, nan), 16);
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(high, high), 0x08);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+        store_narrow<Stream>(p, _mm256_castsi256_si128(packed));
         return {_mm256_castsi256_ps(_mm256_slli_epi32(high, 16))};
     }
     static LanesAvx2 fma(LanesAvx2 a, LanesAvx2 b, LanesAvx2 c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }

@@ -20,13 +20,29 @@ struct LanesAvx512 {
         const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
     }
-    void store(float* p) const { _mm512_storeu_ps(p, v); }
+    // Stream: past the caches; the address must be aligned to the vector.
+    template <bool Stream = false>
+    void store(float* p) const {
+        if (Stream)
+            _mm512_stream_ps(p, v);
+        else
+            _mm512_storeu_ps(p, v);
+    }
+    template <bool Stream>
+    static void store_narrow(std::uint16_t* p, __m256i bits) {
+        if (Stream)
+            _mm256_stream_si256(reinterpret_cast<__m256i*>(p), bits);
+        else
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), bits);
+    }
     // The narrow stores hand back the rounded value.
+    template <bool Stream = false>
     LanesAvx512 store_f16(std::uint16_t* p) const {
         const __m256i bits = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), bits);
+        store_narrow<Stream>(p, bits);
         return {_mm512_cvtph_ps(bits)};
     }
+    template <bool Stream = false>
     LanesAvx512 store_bf16(std::uint16_t* p) const {
         const __m512i x = _mm512_castps_si512(v);
         const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(x, 16), _mm512_set1_epi32(1));
@@ -34,7 +50,7 @@ struct LanesAvx512 {
         const __m512i quiet = _mm512_or_si512(x, _mm512_set1_epi32(0x400000));
         const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
         const __m512i high = _mm512_srli_epi32(_mm512_mask_mov_epi32(up, nan, quiet), 16);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(high));
+        store_narrow<Stream>(p, _mm512_cvtepi32_epi16(high));
         return {_mm512_castsi512_ps(_mm512_slli_epi32(high, 16))};
     }
     static LanesAvx512 fma(LanesAvx512 a, LanesAvx512 b, LanesAvx512 c) {

@@ -48,6 +48,7 @@ struct OutputStore {
     void* y = nullptr;
     DType type = DType::f32;
     std::ptrdiff_t pixel = 0;
+    bool stream = false;    // past the caches; the caller fences
     double* sum = nullptr;  // [channels]; null: no statistics
     double* square_sum = nullptr;
 };
@@ -58,6 +59,7 @@ struct GradientStore {
     std::ptrdiff_t pixels = 0, block = 0, channels = 0;
     std::ptrdiff_t pixel = 0;  // elements between pixels, the same for all tensors
     void* dx = nullptr;
+    bool stream = false;  // past the caches; the caller fences
     const void* addend = nullptr;
     const void* mask = nullptr;  // keep where mask (or scale * mask + shift) > 0
     const float* scale = nullptr;

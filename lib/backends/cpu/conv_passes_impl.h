@@ -29,15 +29,16 @@ struct Access {
                     static_cast<std::size_t>(count * bytes));
         return Access<L, Storage::kMixed>::load(buffer, type, 0);
     }
+    template <bool Stream = false>
     static L store(L value, void* data, DType type, std::ptrdiff_t i) {
         if (S == Storage::kF32 || (S == Storage::kMixed && type == DType::f32)) {
-            value.store(static_cast<float*>(data) + i);
+            value.template store<Stream>(static_cast<float*>(data) + i);
             return value;
         }
         std::uint16_t* narrow = static_cast<std::uint16_t*>(data) + i;
         if (S == Storage::kF16 || (S == Storage::kMixed && type == DType::f16))
-            return value.store_f16(narrow);
-        return value.store_bf16(narrow);
+            return value.template store_f16<Stream>(narrow);
+        return value.template store_bf16<Stream>(narrow);
     }
     static L store_some(L value, void* data, DType type, std::ptrdiff_t i, std::ptrdiff_t count) {
         alignas(64) unsigned char buffer[L::kCount * 4];
@@ -85,10 +86,33 @@ struct Passes {
         }
     }
 
+    // One block of exactly N vectors holds all channels: their parameters stay in registers.
+    template <Storage S, bool Affine, bool Relu, int N>
+    static void fill_input_block(const InputFill& f) {
+        L scale[N], shift[N];
+        for (int v = 0; v < N && Affine; ++v) {
+            scale[v] = L::load(f.scale + v * L::kCount);
+            shift[v] = L::load(f.shift + v * L::kCount);
+        }
+        for (std::ptrdiff_t p = 0; p < f.pixels; ++p) {
+            for (int v = 0; v < N; ++v) {
+                L x = Access<L, S>::load(f.source.data, f.source.type, p * f.source.pixel + v * L::kCount);
+                if (Affine) x = L::fma(scale[v], x, shift[v]);
+                if (Relu) x = x.relu();
+                x.store(f.target + p * f.block + v * L::kCount);
+            }
+        }
+    }
+
     template <Storage S, bool Affine, bool Relu>
     static void fill_input_rows(const InputFill& f) {
         using A = Access<L, S>;
         const DType type = f.source.type;
+        if (f.channels == f.block && f.channels == L::kCount) return fill_input_block<S, Affine, Relu, 1>(f);
+        if (f.channels == f.block && f.channels == 2 * L::kCount)
+            return fill_input_block<S, Affine, Relu, 2>(f);
+        if (f.channels == f.block && f.channels == 4 * L::kCount)
+            return fill_input_block<S, Affine, Relu, 4>(f);
         for (std::ptrdiff_t p = 0; p < f.pixels; ++p) {
             const std::ptrdiff_t at = p * f.source.pixel;
             fill_pixel(
@@ -117,9 +141,31 @@ struct Passes {
         });
     }
 
+    template <Storage S, int N>
+    static void fill_gradient_block(const GradientFill& f) {
+        using A = Access<L, S>;
+        L a[N], b[N], c[N];
+        for (int v = 0; v < N; ++v) {
+            a[v] = L::load(f.a + v * L::kCount);
+            b[v] = L::load(f.b + v * L::kCount);
+            c[v] = L::load(f.c + v * L::kCount);
+        }
+        for (std::ptrdiff_t p = 0; p < f.pixels; ++p) {
+            for (int v = 0; v < N; ++v) {
+                const std::ptrdiff_t i = v * L::kCount;
+                const L by = L::fma(b[v], A::load(f.y.data, f.y.type, p * f.y.pixel + i), c[v]);
+                const L dy = L::fma(a[v], A::load(f.g.data, f.g.type, p * f.g.pixel + i), by);
+                dy.store(f.target + p * f.block + i);
+            }
+        }
+    }
+
     template <Storage S>
     static void fill_gradient_affine(const GradientFill& f) {
         using A = Access<L, S>;
+        if (f.channels == f.block && f.channels == L::kCount) return fill_gradient_block<S, 1>(f);
+        if (f.channels == f.block && f.channels == 2 * L::kCount) return fill_gradient_block<S, 2>(f);
+        if (f.channels == f.block && f.channels == 4 * L::kCount) return fill_gradient_block<S, 4>(f);
         for (std::ptrdiff_t p = 0; p < f.pixels; ++p) {
             const std::ptrdiff_t at_g = p * f.g.pixel, at_y = p * f.y.pixel;
             fill_pixel(
@@ -152,8 +198,15 @@ struct Passes {
         for (std::ptrdiff_t i = 0; i < count; ++i) sums[i] += static_cast<double>(lanes[i]);
     }
 
+    // Whole aligned vectors only.
+    static bool can_stream(const void* data, DType type, std::ptrdiff_t pixel) {
+        const std::ptrdiff_t bytes = L::kCount * (type == DType::f32 ? 4 : 2);
+        return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(bytes) == 0 &&
+               pixel % L::kCount == 0;
+    }
+
     // N vectors of channels from channel `c` on; `some` > 0: one partial vector of that many channels.
-    template <Storage S, int N>
+    template <Storage S, int N, bool Stream>
     static void store_output_channels(const OutputStore& o, std::ptrdiff_t c, std::ptrdiff_t some) {
         using A = Access<L, S>;
         L sum[N], square[N];
@@ -162,7 +215,8 @@ struct Passes {
             for (int v = 0; v < N; ++v) {
                 L y = L::load(o.tile + p * o.block + c + v * L::kCount);
                 const std::ptrdiff_t at = p * o.pixel + c + v * L::kCount;
-                y = some > 0 ? A::store_some(y, o.y, o.type, at, some) : A::store(y, o.y, o.type, at);
+                y = some > 0 ? A::store_some(y, o.y, o.type, at, some)
+                             : A::template store<Stream>(y, o.y, o.type, at);
                 sum[v] = sum[v] + y;
                 square[v] = L::fma(y, y, square[v]);
             }
@@ -174,16 +228,25 @@ struct Passes {
         }
     }
 
+    template <Storage S, bool Stream>
+    static void store_output_all(const OutputStore& o) {
+        constexpr std::ptrdiff_t n = L::kCount;
+        std::ptrdiff_t c = 0;
+        for (; c + 4 * n <= o.channels; c += 4 * n) store_output_channels<S, 4, Stream>(o, c, 0);
+        for (; c + 2 * n <= o.channels; c += 2 * n) store_output_channels<S, 2, Stream>(o, c, 0);
+        for (; c + n <= o.channels; c += n) store_output_channels<S, 1, Stream>(o, c, 0);
+        if (c < o.channels) store_output_channels<S, 1, false>(o, c, o.channels - c);
+    }
+
     static void store_output(const OutputStore& o) {
+        const bool stream = o.stream && can_stream(o.y, o.type, o.pixel);
         with_storage<L>(&o.type, 1, [&]<Storage S>() {
-            std::ptrdiff_t c = 0;
-            for (; c + 4 * L::kCount <= o.channels; c += 4 * L::kCount) store_output_channels<S, 4>(o, c, 0);
-            for (; c + L::kCount <= o.channels; c += L::kCount) store_output_channels<S, 1>(o, c, 0);
-            if (c < o.channels) store_output_channels<S, 1>(o, c, o.channels - c);
+            if (stream) return store_output_all<S, true>(o);
+            store_output_all<S, false>(o);
         });
     }
 
-    template <Storage S, int N, bool Some>
+    template <Storage S, int N, bool Some, bool Stream>
     static void store_gradient_channels(const GradientStore& o, std::ptrdiff_t c, std::ptrdiff_t some) {
         using A = Access<L, S>;
         const auto load = [&](const void* data, DType type, std::ptrdiff_t at) {
@@ -207,7 +270,8 @@ struct Passes {
                     const L x = load(o.mask, o.mask_type, at);
                     d = d.where_positive(o.scale != nullptr ? L::fma(scale[v], x, shift[v]) : x);
                 }
-                d = Some ? A::store_some(d, o.dx, o.dx_type, at, some) : A::store(d, o.dx, o.dx_type, at);
+                d = Some ? A::store_some(d, o.dx, o.dx_type, at, some)
+                         : A::template store<Stream>(d, o.dx, o.dx_type, at);
                 sums[0][v] = sums[0][v] + d;
                 for (int r = 0; r < 2; ++r)
                     if (o.references[r] != nullptr)
@@ -220,17 +284,25 @@ struct Passes {
                 add_lanes(o.sums[r] + c + v * L::kCount, sums[r][v], Some ? some : L::kCount);
     }
 
+    template <Storage S, bool Stream>
+    static void store_gradient_all(const GradientStore& o) {
+        constexpr std::ptrdiff_t n = L::kCount;
+        std::ptrdiff_t c = 0;
+        for (; c + 4 * n <= o.channels; c += 4 * n) store_gradient_channels<S, 4, false, Stream>(o, c, 0);
+        for (; c + 2 * n <= o.channels; c += 2 * n) store_gradient_channels<S, 2, false, Stream>(o, c, 0);
+        for (; c + n <= o.channels; c += n) store_gradient_channels<S, 1, false, Stream>(o, c, 0);
+        if (c < o.channels) store_gradient_channels<S, 1, true, false>(o, c, o.channels - c);
+    }
+
     static void store_gradient(const GradientStore& o) {
         DType types[4] = {o.dx_type, o.dx_type, o.dx_type, o.dx_type};
         if (o.addend != nullptr) types[1] = o.addend_type;
         if (o.mask != nullptr) types[2] = o.mask_type;
         if (o.references[0] != nullptr) types[3] = o.reference_type;
+        const bool stream = o.stream && can_stream(o.dx, o.dx_type, o.pixel);
         with_storage<L>(types, 4, [&]<Storage S>() {
-            std::ptrdiff_t c = 0;
-            for (; c + 4 * L::kCount <= o.channels; c += 4 * L::kCount)
-                store_gradient_channels<S, 4, false>(o, c, 0);
-            for (; c + L::kCount <= o.channels; c += L::kCount) store_gradient_channels<S, 1, false>(o, c, 0);
-            if (c < o.channels) store_gradient_channels<S, 1, true>(o, c, o.channels - c);
+            if (stream) return store_gradient_all<S, true>(o);
+            store_gradient_all<S, false>(o);
         });
     }
 
@@ -253,9 +325,12 @@ struct Passes {
                         value.store(&square[k][u]);
                     }
                 }
-                for (std::ptrdiff_t u = 0; u < width; ++u)
-                    for (std::ptrdiff_t k = 0; k < n; ++k)
-                        target[(j + u) * target_row + i + k] = square[k][u];
+                for (std::ptrdiff_t u = 0; u < width; ++u) {
+                    alignas(64) float column[n];
+                    for (std::ptrdiff_t k = 0; k < n; ++k) column[k] = square[k][u];
+                    for (std::ptrdiff_t k = 0; k < n; k += L::kCount)
+                        L::load(column + k).store(target + (j + u) * target_row + i + k);
+                }
             }
         }
     }

@@ -24,8 +24,12 @@ bool winograd_chosen(WinogradUse use, const ConvShape& shape);
 // "xsmm winograd F(2x2,3x3) avx512"
 std::string engine_description(bool winograd);
 
-// Scratch of an item: the chunk's products need most of the cache.
-constexpr Index kWinogradScratchBytes = 256 * 1024;
+// Scratch of an item: small, since the chunk's products need most of the cache, unless the transformed
+// weights are beyond all caches but the last, and streaming them is what counts.
+constexpr Index winograd_scratch_bytes(const ConvShape& shape) {
+    const Index weights = kWinogradProducts * shape.in_channels * shape.out_channels * 4;
+    return weights > 8 * 1024 * 1024 ? 1024 * 1024 : 256 * 1024;
+}
 
 // Tile rows of an item, numbered through its images, and taken `chunk_rows` at a time.
 struct TileGrid {
