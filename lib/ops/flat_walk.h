@@ -120,7 +120,12 @@ void for_each_block(const Regions& r, const std::vector<Block>& blocks, Masters 
                   r.moment2 == nullptr ? nullptr : r.moment2 + block.begin, block.elements, block},
              index);
         if (masters == Masters::kRead) return;
-        if (!wide) narrow(master, block.elements, r.master, r.master_dtype, block.begin);
+        if (!wide) {
+            const float largest = largest_finite(r.master_dtype);
+            for (std::int64_t i = 0; i < block.elements; ++i)
+                master[i] = std::min(std::max(master[i], -largest), largest);
+            narrow(master, block.elements, r.master, r.master_dtype, block.begin);
+        }
         if (r.narrow != nullptr) narrow(master, block.elements, r.narrow, r.narrow_dtype, block.begin);
     };
     cpu::parallel_for(static_cast<std::int64_t>(blocks.size()), 1, num_threads, [&](cpu::Range range, int) {

@@ -17,9 +17,13 @@ struct UpdateArgs {
     double scaled_gradient(std::int64_t i) const {
         return gradient(i) * static_cast<double>(control.gradient_factor);
     }
+    static void keep(const Tensor& tensor, std::int64_t i, double value) {
+        const double largest = static_cast<double>(largest_finite(tensor.type.dtype));
+        tensor.set(i, std::clamp(value, -largest, largest));
+    }
     void finish(std::int64_t i, double new_master) const {
         gradient.set(i, 0);
-        master.set(i, new_master);
+        keep(master, i, new_master);
         if (narrow) narrow.set(i, master(i));
     }
 };

@@ -3,6 +3,7 @@
 //   coupled:   g += weight_decay * w          decoupled:  w *= 1 - lr * weight_decay
 //   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 //   w -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+// epsilon counts as at least the smallest normal f32, so that 0 / 0 never happens.
 #pragma once
 
 #include "graph/builder.h"

@@ -25,11 +25,11 @@ Factors factors_of(const AdamUpdateAttributes& a, const StepControl& control, bo
     f.take1 = static_cast<float>(1 - a.beta1);
     f.keep2 = static_cast<float>(a.beta2);
     f.take2 = static_cast<float>(1 - a.beta2);
-    f.step = static_cast<float>(control.learning_rate / (1 - std::pow(a.beta1, t)));
+    f.step = finite_f32(control.learning_rate / (1 - std::pow(a.beta1, t)));
     f.root_correction = static_cast<float>(std::sqrt(1 - std::pow(a.beta2, t)));
-    f.epsilon = static_cast<float>(a.epsilon);
+    f.epsilon = std::max(static_cast<float>(a.epsilon), FLT_MIN);
     f.coupled_decay = a.decoupled ? 0 : static_cast<float>(decay);
-    f.shrink = a.decoupled ? static_cast<float>(1 - control.learning_rate * decay) : 1;
+    f.shrink = a.decoupled ? finite_f32(1 - control.learning_rate * decay) : 1;
     return f;
 }
 
@@ -39,12 +39,12 @@ void update_block(const View& view, const Factors f) {
     float* __restrict m = view.moment1;
     float* __restrict v = view.moment2;
     for (std::int64_t i = 0; i < view.elements; ++i) {
-        const float g = grad[i] * f.gradient + f.coupled_decay * w[i];
+        const float g = saturated(grad[i] * f.gradient + f.coupled_decay * w[i]);
         grad[i] = 0;
         m[i] = f.keep1 * m[i] + f.take1 * g;
-        v[i] = f.keep2 * v[i] + f.take2 * g * g;
+        v[i] = saturated(f.keep2 * v[i] + f.take2 * g * g);
         const float divisor = std::sqrt(v[i]) / f.root_correction + f.epsilon;
-        w[i] = w[i] * f.shrink - f.step * m[i] / divisor;
+        w[i] = saturated(saturated(w[i] * f.shrink) - saturated(f.step * m[i] / divisor));
     }
 }
 

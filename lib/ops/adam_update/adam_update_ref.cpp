@@ -13,6 +13,7 @@ void run(const Signature& s, const KernelArgs& a) {
     if (args.control.skip != 0) return;
     const double t = static_cast<double>(args.control.applied);
     const double correction1 = 1 - std::pow(hyper.beta1, t), correction2 = 1 - std::pow(hyper.beta2, t);
+    const double epsilon = std::max(hyper.epsilon, static_cast<double>(FLT_MIN));
     const double lr = args.control.learning_rate;
     for (const Segment& segment : hyper.segments.all()) {
         const double decay = segment.decayed ? hyper.weight_decay : 0;
@@ -25,9 +26,9 @@ void run(const Signature& s, const KernelArgs& a) {
                 g += decay * w;
             const double m = hyper.beta1 * args.moment1(i) + (1 - hyper.beta1) * g;
             const double v = hyper.beta2 * args.moment2(i) + (1 - hyper.beta2) * g * g;
-            args.moment1.set(i, m);
-            args.moment2.set(i, v);
-            args.finish(i, w - lr * (m / correction1) / (std::sqrt(v / correction2) + hyper.epsilon));
+            args.keep(args.moment1, i, m);
+            args.keep(args.moment2, i, v);
+            args.finish(i, w - lr * (m / correction1) / (std::sqrt(v / correction2) + epsilon));
         }
     }
 }

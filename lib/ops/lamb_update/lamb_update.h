@@ -4,6 +4,7 @@
 //   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 //   u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w;  w -= lr * |w| / |u| * u
 // The ratio |w| / |u| is 1 and the decay 0 in exempt segments; the ratio is 1 where |w| or |u| is 0.
+// epsilon counts as at least the smallest normal f32, so that 0 / 0 never happens.
 #pragma once
 
 #include "graph/builder.h"

@@ -23,12 +23,13 @@ Factors factors_of(const LambUpdateAttributes& a, const StepControl& control, bo
             static_cast<float>(1 - a.beta2),
             static_cast<float>(1 / (1 - std::pow(a.beta1, t))),
             static_cast<float>(std::sqrt(1 - std::pow(a.beta2, t))),
-            static_cast<float>(a.epsilon),
+            std::max(static_cast<float>(a.epsilon), FLT_MIN),
             decayed ? static_cast<float>(a.weight_decay) : 0};
 }
 
 float direction(float m, float v, float w, const Factors& f) {
-    return f.inverse_correction1 * m / (std::sqrt(v) / f.root_correction2 + f.epsilon) + f.decay * w;
+    return saturated(f.inverse_correction1 * m / (std::sqrt(v) / f.root_correction2 + f.epsilon) +
+                     f.decay * w);
 }
 
 // Moves the moments on and returns the sums of squares of master and update direction.
@@ -39,10 +40,10 @@ Squares move_moments(const View& view, const Factors f) {
     float* __restrict v = view.moment2;
     alignas(32) float update[flat_walk::kBlock];
     for (std::int64_t i = 0; i < view.elements; ++i) {
-        const float g = grad[i] * f.gradient;
+        const float g = saturated(grad[i] * f.gradient);
         grad[i] = 0;
         m[i] = f.keep1 * m[i] + f.take1 * g;
-        v[i] = f.keep2 * v[i] + f.take2 * g * g;
+        v[i] = saturated(f.keep2 * v[i] + f.take2 * g * g);
         update[i] = direction(m[i], v[i], w[i], f);
     }
     return {flat_walk::squares(w, view.elements), flat_walk::squares(update, view.elements)};
@@ -52,7 +53,8 @@ void move_masters(const View& view, const Factors f, float rate) {
     float* __restrict w = view.master;
     const float* __restrict m = view.moment1;
     const float* __restrict v = view.moment2;
-    for (std::int64_t i = 0; i < view.elements; ++i) w[i] -= rate * direction(m[i], v[i], w[i], f);
+    for (std::int64_t i = 0; i < view.elements; ++i)
+        w[i] = saturated(w[i] - rate * direction(m[i], v[i], w[i], f));
 }
 
 void run(const Signature& s, const std::vector<flat_walk::Block>& blocks, const KernelArgs& a) {
@@ -73,7 +75,7 @@ void run(const Signature& s, const std::vector<flat_walk::Block>& blocks, const 
             const double ratio =
                 view.block.decayed ? lamb_ratio(std::sqrt(sum.master), std::sqrt(sum.other)) : 1;
             move_masters(view, view.block.decayed ? decayed : exempt,
-                         static_cast<float>(r.control.learning_rate * ratio));
+                         finite_f32(r.control.learning_rate * ratio));
         });
 }
 

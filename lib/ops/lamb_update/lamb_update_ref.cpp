@@ -11,16 +11,16 @@ void update_segment(const LambUpdateAttributes& hyper, const reference::UpdateAr
                     const Segment& segment) {
     const double t = static_cast<double>(args.control.applied);
     const double correction1 = 1 - std::pow(hyper.beta1, t), correction2 = 1 - std::pow(hyper.beta2, t);
+    const double epsilon = std::max(hyper.epsilon, static_cast<double>(FLT_MIN));
     const double decay = segment.decayed ? hyper.weight_decay : 0;
     std::vector<double> update;
     double squares_w = 0, squares_u = 0;
     for (std::int64_t i = segment.offset; i < segment.offset + segment.elements; ++i) {
         const double w = args.master(i), g = args.scaled_gradient(i);
-        args.moment1.set(i, hyper.beta1 * args.moment1(i) + (1 - hyper.beta1) * g);
-        args.moment2.set(i, hyper.beta2 * args.moment2(i) + (1 - hyper.beta2) * g * g);
-        update.push_back(args.moment1(i) / correction1 /
-                             (std::sqrt(args.moment2(i) / correction2) + hyper.epsilon) +
-                         decay * w);
+        args.keep(args.moment1, i, hyper.beta1 * args.moment1(i) + (1 - hyper.beta1) * g);
+        args.keep(args.moment2, i, hyper.beta2 * args.moment2(i) + (1 - hyper.beta2) * g * g);
+        update.push_back(
+            args.moment1(i) / correction1 / (std::sqrt(args.moment2(i) / correction2) + epsilon) + decay * w);
         squares_w += w * w;
         squares_u += update.back() * update.back();
     }

@@ -19,10 +19,10 @@ void update_block(const View& v, const Factors f) {
     float* __restrict g = v.gradient;
     float* __restrict buffer = v.moment1;
     for (std::int64_t i = 0; i < v.elements; ++i) {
-        const float d = g[i] * f.gradient + f.decay * w[i];
+        const float d = saturated(g[i] * f.gradient + f.decay * w[i]);
         g[i] = 0;
-        buffer[i] = f.momentum * buffer[i] + f.rate * d;
-        w[i] -= buffer[i];
+        buffer[i] = saturated(f.momentum * buffer[i] + f.rate * d);
+        w[i] = saturated(w[i] - buffer[i]);
     }
 }
 
@@ -53,10 +53,9 @@ PreparedKernel prepare(const Signature& s) {
         flat_walk::for_each_block(
             r, blocks, flat_walk::Masters::kWrite, s.num_threads, [&](const View& view, std::int64_t) {
                 const double ratio = ratios[static_cast<std::size_t>(view.block.segment)];
-                update_block(view,
-                             {r.control.gradient_factor, static_cast<float>(r.control.learning_rate * ratio),
-                              static_cast<float>(hyper.momentum),
-                              view.block.decayed ? static_cast<float>(hyper.weight_decay) : 0});
+                update_block(view, {r.control.gradient_factor, finite_f32(r.control.learning_rate * ratio),
+                                    static_cast<float>(hyper.momentum),
+                                    view.block.decayed ? static_cast<float>(hyper.weight_decay) : 0});
             });
     };
     return {kernel, blocks.size() * sizeof(Squares), "avx2, f64 norms"};

@@ -24,7 +24,7 @@ void update_segment(const LarsUpdateAttributes& hyper, const reference::UpdateAr
         const double w = args.master(i);
         const double buffer = hyper.momentum * args.moment1(i) +
                               args.control.learning_rate * ratio * (args.scaled_gradient(i) + decay * w);
-        args.moment1.set(i, buffer);
+        args.keep(args.moment1, i, buffer);
         args.finish(i, w - buffer);
     }
 }

@@ -16,9 +16,9 @@ void plain(const View& v, const Factors& f) {
     float* __restrict w = v.master;
     float* __restrict g = v.gradient;
     for (std::int64_t i = 0; i < v.elements; ++i) {
-        const float d = g[i] * f.gradient + f.decay * w[i];
+        const float d = saturated(g[i] * f.gradient + f.decay * w[i]);
         g[i] = 0;
-        w[i] -= f.lr * d;
+        w[i] = saturated(w[i] - f.lr * d);
     }
 }
 
@@ -28,11 +28,11 @@ void with_momentum(const View& v, const Factors& f) {
     float* __restrict g = v.gradient;
     float* __restrict buffer = v.moment1;
     for (std::int64_t i = 0; i < v.elements; ++i) {
-        const float d = g[i] * f.gradient + f.decay * w[i];
+        const float d = saturated(g[i] * f.gradient + f.decay * w[i]);
         g[i] = 0;
-        const float b = f.momentum * buffer[i] + d;
+        const float b = saturated(f.momentum * buffer[i] + d);
         buffer[i] = b;
-        w[i] -= f.lr * (nesterov ? d + f.momentum * b : b);
+        w[i] = saturated(w[i] - f.lr * (nesterov ? saturated(d + f.momentum * b) : b));
     }
 }
 
@@ -51,7 +51,7 @@ PreparedKernel prepare(const Signature& s) {
         const auto& hyper = s.attributes.as<SgdUpdateAttributes>();
         const flat_walk::Regions r = flat_walk::regions_of(kOneMoment, s, a);
         if (r.control.skip != 0) return flat_walk::zero_gradient(r, s.num_threads);
-        const Factors factors = {r.control.gradient_factor, static_cast<float>(r.control.learning_rate),
+        const Factors factors = {r.control.gradient_factor, finite_f32(r.control.learning_rate),
                                  static_cast<float>(hyper.momentum), static_cast<float>(hyper.weight_decay),
                                  hyper.nesterov};
         flat_walk::for_each_block(r, blocks, flat_walk::Masters::kWrite, s.num_threads,

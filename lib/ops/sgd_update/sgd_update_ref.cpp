@@ -17,7 +17,7 @@ void run(const Signature& s, const KernelArgs& a) {
             double step = d;
             if (args.moment1) {
                 const double buffer = hyper.momentum * args.moment1(i) + d;
-                args.moment1.set(i, buffer);
+                args.keep(args.moment1, i, buffer);
                 step = hyper.nesterov ? d + hyper.momentum * buffer : buffer;
             }
             args.finish(i, w - args.control.learning_rate * step);
