@@ -75,8 +75,8 @@ struct OpType {
     // norms, statistics, scalars and index tensors are not data and keep their type.
     bool (*is_data_input)(const Attributes& attributes, int index) = nullptr;
 
-    // Gradient rule, naming its nodes context.node.name + ".backward..."; null when the op has no gradient
-    // (indices, updates, backward ops).
+    // Gradient rule; runs in the scope of the node, so that "backward_data" becomes
+    // layer1.0.conv1.backward_data. Null when the op has no gradient (indices, updates, backward ops).
     void (*differentiate)(GradientContext& context) = nullptr;
 
     // Cost from types alone; default: bytes of all inputs and outputs, one flop an output element.

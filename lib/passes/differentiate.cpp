@@ -47,7 +47,10 @@ std::vector<ParameterGradient> differentiate(GraphBuilder& builder, ValueId loss
         GradientContext context(builder, node, of_outputs);
         for (const ValueId in : node.inputs)
             context.wanted.push_back(in != kNone && depends[static_cast<std::size_t>(in)]);
-        node.op->differentiate(context);
+        {
+            const GraphBuilder::Scope scope(builder, node.name);  // of the names of gradient nodes
+            node.op->differentiate(context);
+        }
         for (const auto& [index, gradient] : context.results) {
             const ValueId in = node.inputs[static_cast<std::size_t>(index)];
             if (in == kNone || !depends[static_cast<std::size_t>(in)]) continue;
