@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Loss curve beside PyTorch from the same weights over the same batches, fp32, step by step.
-#   scripts/compare_losses.sh [--only resnet20|resnet50] [--threads N]      exit 1 when a bar is missed
+#   scripts/compare_losses.sh [--only resnet20|resnet50] [--exact] [--threads N]      exit 1 when a bar is missed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

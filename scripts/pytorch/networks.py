@@ -62,6 +62,14 @@ def resnet(depth, in_channels, num_classes):
     return network
 
 
+def zero_init_residual(network):
+    """The last norm of each block starts at gain 0, so that blocks begin as identity (Goyal et al. 2017)."""
+    for module in network.modules():
+        norms = [name for name in ("bn3", "bn2") if hasattr(module, name)]
+        if norms:
+            nn.init.zeros_(getattr(module, norms[0]).weight)
+
+
 def memory_format(layout):
     return torch.channels_last if layout == "nhwc" else torch.contiguous_format
 

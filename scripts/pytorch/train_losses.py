@@ -10,7 +10,7 @@ from torch import nn
 
 import idx_files
 import safetensors_file
-from networks import in_layout, memory_format, resnet
+from networks import in_layout, memory_format, resnet, zero_init_residual
 
 
 def parameter_groups(network, weight_decay):
@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--weights", required=True, help="initial weights; made when --make is given")
     parser.add_argument("--make", action="store_true")
     parser.add_argument("--layout", choices=["nchw", "nhwc"], default="nchw")
+    parser.add_argument("--f64", action="store_true", help="compute in f64")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--batch-size", type=int, required=True)
     parser.add_argument("--lr", type=float, required=True)
@@ -48,17 +49,19 @@ def main():
     labels = torch.from_numpy(idx_files.read(options.data / "train-labels-idx1-ubyte").astype(np.int64))
 
     network = resnet(options.depth, images.shape[3], 10)
+    zero_init_residual(network)
     if options.make:
         safetensors_file.write(options.weights, {name: tensor.numpy() for name, tensor in network.state_dict().items()})
     else:
         load(network, options.weights)
-    network = network.to(memory_format=memory_format(options.layout)).train()
+    dtype = torch.float64 if options.f64 else torch.float32
+    network = network.to(dtype=dtype, memory_format=memory_format(options.layout)).train()
     optimizer = torch.optim.SGD(parameter_groups(network, options.weight_decay), lr=options.lr, momentum=0.9)
     losses = []
     for step in range(options.steps):
         chosen = slice(step * options.batch_size, (step + 1) * options.batch_size)
         batch = torch.from_numpy(images[chosen].astype(np.float32)).permute(0, 3, 1, 2)
-        batch = in_layout((batch / 255 - options.mean) / options.std, options.layout)
+        batch = in_layout((batch / 255 - options.mean) / options.std, options.layout).to(dtype)
         optimizer.zero_grad(set_to_none=True)
         loss = nn.functional.cross_entropy(network(batch), labels[chosen])
         loss.backward()
