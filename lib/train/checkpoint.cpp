@@ -1,0 +1,168 @@
+#include "train/checkpoint.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "train/durable_file.h"
+
+namespace mpt {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kWeights = "weights.safetensors";
+constexpr const char* kEmaWeights = "ema.safetensors";
+constexpr const char* kOptimizer = "optimizer.safetensors";
+constexpr const char* kState = "state.json";
+constexpr const char* kConfig = "config.yaml";
+constexpr const char* kManifest = "manifest.json";
+constexpr int kFormat = 1;
+
+std::vector<FileTensor> statistics_tensors(const StoreView& store) {
+    std::vector<FileTensor> tensors = weight_tensors(store);
+    std::erase_if(tensors, [&](const FileTensor& tensor) {
+        const int index = store.table->find(tensor.name);
+        return !is_statistic((*store.table)[index].role);
+    });
+    return tensors;
+}
+
+std::vector<FileTensor> ema_tensors(const StoreView& store) {
+    std::vector<FileTensor> tensors = region_tensors(store, Region::kEma, "");
+    if (tensors.empty()) return tensors;
+    for (const FileTensor& tensor : statistics_tensors(store)) tensors.push_back(tensor);
+    return tensors;
+}
+
+std::vector<FileTensor> moment_tensors(const StoreView& store) {
+    std::vector<FileTensor> tensors = region_tensors(store, Region::kMoment1, "moment1.");
+    for (const FileTensor& tensor : region_tensors(store, Region::kMoment2, "moment2."))
+        tensors.push_back(tensor);
+    return tensors;
+}
+
+FileDigest write_text(const fs::path& path, const std::string& text) {
+    DurableFile file(path);
+    file.write(text);
+    file.finish();
+    return {file.crc32(), file.bytes()};
+}
+
+struct Manifest {
+    CheckpointHead head;
+    std::map<std::string, FileDigest> files;
+};
+
+std::string hex(std::uint32_t crc) {
+    return fmt::format("{:08x}", crc);
+}
+
+std::string to_json(const Manifest& manifest) {
+    Json json;
+    json["format"] = kFormat;
+    json["run_id"] = manifest.head.run_id;
+    json["sequence"] = manifest.head.sequence;
+    json["step"] = manifest.head.step;
+    for (const auto& [name, digest] : manifest.files)
+        json["files"][name] = {{"bytes", digest.bytes}, {"crc32", hex(digest.crc32)}};
+    return json.dump(2) + "\n";
+}
+
+Manifest read_manifest(const fs::path& folder) {
+    const fs::path path = folder / kManifest;
+    if (!fs::exists(path))
+        throw Error(ExitCode::kCheckpoint, folder.string() + ": not a checkpoint: it has no " + kManifest);
+    Manifest manifest;
+    manifest.head.path = folder;
+    try {
+        const Json json = Json::parse(read_text_file(path));
+        if (json.at("format").get<int>() != kFormat)
+            throw std::invalid_argument("format " + json.at("format").dump() + " is not known here");
+        manifest.head.run_id = json.at("run_id").get<std::string>();
+        manifest.head.sequence = json.at("sequence").get<std::int64_t>();
+        manifest.head.step = json.at("step").get<std::int64_t>();
+        for (const auto& [name, file] : json.at("files").items())
+            manifest.files[name] = {
+                static_cast<std::uint32_t>(std::stoul(file.at("crc32").get<std::string>(), nullptr, 16)),
+                file.at("bytes").get<std::int64_t>()};
+    } catch (const Error&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw Error(ExitCode::kCheckpoint, path.string() + ": damaged: " + error.what());
+    }
+    for (const char* name : {kWeights, kOptimizer, kState, kConfig})
+        if (!manifest.files.contains(name))
+            throw Error(ExitCode::kCheckpoint, path.string() + ": damaged: it does not list " + name);
+    return manifest;
+}
+
+void check_files(const Manifest& manifest) {
+    for (const auto& [name, expected] : manifest.files) {
+        const fs::path path = manifest.head.path / name;
+        const FileDigest found = digest_file(path);
+        if (found.bytes != expected.bytes)
+            throw Error(ExitCode::kCheckpoint, fmt::format("{}: damaged: {} bytes instead of {}",
+                                                           path.string(), found.bytes, expected.bytes));
+        if (found.crc32 != expected.crc32)
+            throw Error(ExitCode::kCheckpoint,
+                        fmt::format("{}: damaged: checksum {} instead of {}", path.string(), hex(found.crc32),
+                                    hex(expected.crc32)));
+    }
+}
+
+}  // namespace
+
+std::string first_nonfinite(const StoreView& store) {
+    for (const std::vector<FileTensor>& tensors :
+         {weight_tensors(store), region_tensors(store, Region::kEma, "ema."), moment_tensors(store)})
+        if (std::string name = first_nonfinite(tensors); !name.empty()) return name;
+    return {};
+}
+
+void write_checkpoint(const fs::path& folder, const CheckpointHead& head, const TrainingState& state,
+                      const StoreView& store, const std::string& config) {
+    std::error_code error;
+    if (!fs::create_directory(folder, error))
+        throw Error(ExitCode::kResource, folder.string() + ": cannot create: " + error.message());
+    Manifest manifest{head, {}};
+    manifest.files[kWeights] = write_tensors(folder / kWeights, weight_tensors(store), state.micro_steps);
+    const std::vector<FileTensor> ema = ema_tensors(store);
+    if (!ema.empty())
+        manifest.files[kEmaWeights] = write_tensors(folder / kEmaWeights, ema, state.micro_steps);
+    manifest.files[kOptimizer] = write_tensors(folder / kOptimizer, moment_tensors(store));
+    manifest.files[kState] = write_text(folder / kState, to_json(state));
+    manifest.files[kConfig] = write_text(folder / kConfig, config);
+    write_text(folder / kManifest, to_json(manifest));
+    sync_directory(folder);
+}
+
+CheckpointHead read_head(const fs::path& folder) {
+    return read_manifest(folder).head;
+}
+
+Checkpoint read_checkpoint(const fs::path& folder) {
+    const Manifest manifest = read_manifest(folder);
+    check_files(manifest);
+    return {manifest.head,
+            training_state_from_json(read_text_file(folder / kState), (folder / kState).string()),
+            read_text_file(folder / kConfig)};
+}
+
+void read_regions(const Checkpoint& checkpoint, const StoreView& store) {
+    const fs::path& folder = checkpoint.head.path;
+    read_tensors(SafetensorsFile(folder / kWeights), weight_tensors(store), Conversion::kExact);
+    read_tensors(SafetensorsFile(folder / kOptimizer), moment_tensors(store), Conversion::kExact);
+    const std::vector<FileTensor> ema = ema_tensors(store);
+    if (ema.empty()) return;
+    if (!fs::exists(folder / kEmaWeights))
+        throw Error(
+            ExitCode::kCheckpoint,
+            folder.string() + ": has no moving average of the weights; set optimizer.ema to 0 to resume it");
+    read_tensors(SafetensorsFile(folder / kEmaWeights), ema, Conversion::kExact);
+}
+
+}  // namespace mpt

@@ -1,0 +1,62 @@
+// H40: which evaluation is the best; and when a run is hopeless (H01, H06, H36).
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "train/best_tracker.h"
+#include "train/divergence.h"
+
+using namespace mpt;
+
+TEST_CASE("the best is never NaN or infinite, and those rounds are no improvement") {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const double inf = std::numeric_limits<double>::infinity();
+    BestTracker best;
+    CHECK_FALSE(best.offer(nan, 1, Better::kLower));
+    CHECK_FALSE(best.value.has_value());
+    CHECK(best.rounds_since == 1);
+    CHECK(best.offer(0.5, 2, Better::kLower));
+    CHECK(best.value == 0.5);
+    CHECK_FALSE(best.offer(nan, 3, Better::kLower));
+    CHECK(best.value == 0.5);
+    CHECK(best.offer(0.4, 4, Better::kLower));
+    CHECK_FALSE(best.offer(inf, 5, Better::kLower));
+    CHECK_FALSE(best.offer(-inf, 5, Better::kLower));
+    CHECK(best.rounds_since == 2);
+    CHECK(best.offer(0.3, 6, Better::kLower));
+    CHECK(best.value == 0.3);
+    CHECK(best.step == 6);
+    CHECK(best.rounds_since == 0);
+}
+
+TEST_CASE("higher can be better, equal is no improvement") {
+    BestTracker best;
+    CHECK(best.offer(0.5, 1, Better::kHigher));
+    CHECK_FALSE(best.offer(0.5, 2, Better::kHigher));
+    CHECK_FALSE(best.offer(0.4, 3, Better::kHigher));
+    CHECK(best.offer(0.6, 4, Better::kHigher));
+    CHECK_FALSE(best.offer(std::numeric_limits<double>::infinity(), 5, Better::kHigher));
+    CHECK(best.step == 4);
+}
+
+TEST_CASE("divergence names update, scale, skips in a row and the last finite loss") {
+    StepControl control;
+    control.attempted = 57;
+    control.used_loss_scale = 1;
+    control.consecutive_nonfinite = 33;
+    control.skips_at_floor = 20;
+    CHECK(divergence(control, {0, 2.5}, 40).empty());
+    control.stop = StopReason::kAtFloor;
+    const std::string text = divergence(control, {0, 2.5}, 40);
+    CHECK_THAT(text, Catch::Contains("update 57"));
+    CHECK_THAT(text, Catch::Contains("20 non-finite updates in a row"));
+    CHECK_THAT(text, Catch::Contains("loss scale 1, 33 skipped in a row"));
+    CHECK_THAT(text, Catch::Contains("last finite loss 2.5"));
+
+    control.stop = StopReason::kNonFinite;
+    CHECK_THAT(divergence(control, {0, {}}, 40), Catch::Contains("33 updates in a row"));
+    CHECK_THAT(divergence(control, {0, {}}, 40), Catch::Contains("last finite loss none"));
+
+    control.stop = StopReason::kRunning;
+    CHECK(divergence(control, {39, 1.0}, 40).empty());
+    CHECK_THAT(divergence(control, {40, 1.0}, 40), Catch::Contains("40 losses in a row were not finite"));
+}
