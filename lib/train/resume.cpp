@@ -1,0 +1,183 @@
+#include "train/resume.h"
+
+#include <fmt/core.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "config/read.h"
+#include "core/error.h"
+#include "train/checkpoint_store.h"
+
+namespace mpt {
+namespace fs = std::filesystem;
+namespace {
+
+Start newest_of(const RunDirectory& directory) {
+    NewestCheckpoint newest = newest_checkpoint(directory.checkpoints(), directory.run_id());
+    Start start{std::move(newest.checkpoint), false};
+    for (const std::string& complaint : newest.complaints)
+        start.notices.push_back(complaint + "; the one before it is used");
+    return start;
+}
+
+Start start_from_path(const RunDirectory& directory, const std::string& given, Existing existing) {
+    const fs::path path = fs::absolute(given).lexically_normal();
+    if (!fs::exists(path))
+        throw Error(ExitCode::kCheckpoint, path.string() + ": there is no such checkpoint");
+    Start start;
+    if (fs::exists(path / "checkpoints")) {
+        start = newest_of(RunDirectory(path));
+        if (!start.checkpoint) throw Error(ExitCode::kCheckpoint, path.string() + ": holds no checkpoint");
+    } else {
+        start.checkpoint = read_checkpoint(fs::canonical(path));
+    }
+    std::error_code ignored;
+    start.continues =
+        fs::equivalent(start.checkpoint->head.path.parent_path(), directory.checkpoints(), ignored);
+    if (!start.continues && existing == Existing::kKeep) directory.check_free();
+    return start;
+}
+
+// The sections that differ from the config the checkpoint was made with.
+std::string changed_sections(const RunConfig& now, const RunConfig& then) {
+    std::string changed;
+    const auto compare = [&](const char* name, bool same) {
+        if (!same) changed += (changed.empty() ? "" : ", ") + std::string(name);
+    };
+    compare("seed", now.seed == then.seed);
+    compare("model", now.model == then.model);
+    compare("precision", now.precision == then.precision);
+    compare("data", now.data == then.data);
+    compare("train", now.train == then.train);
+    compare("optimizer", now.optimizer == then.optimizer);
+    compare("schedule", now.schedule == then.schedule);
+    return changed;
+}
+
+std::optional<RunConfig> config_of(const Checkpoint& checkpoint) {
+    try {
+        return read_config_text(checkpoint.config, (checkpoint.head.path / "config.yaml").string(), "/")
+            .config;
+    } catch (const Error&) {  // written by another version: then nothing can be compared
+        return std::nullopt;
+    }
+}
+
+// A position is a place in the permutation of one data set by one seed.
+void check_position(const Checkpoint& checkpoint, const RunConfig& config, std::int64_t num_samples) {
+    const TrainingState& state = checkpoint.state;
+    if (state.position.offset == 0) return;
+    if (state.num_samples != num_samples)
+        throw Error(
+            ExitCode::kCheckpoint,
+            fmt::format("{}: stands in the middle of an epoch of {} samples, the data has {}; resume from "
+                        "the end of an epoch, or start with checkpoint.init_from",
+                        checkpoint.head.path.string(), state.num_samples, num_samples));
+    if (state.seed != config.seed)
+        throw Error(
+            ExitCode::kCheckpoint,
+            fmt::format("{}: stands in the middle of an epoch shuffled with seed {}, the config has seed {}; "
+                        "set seed to {}",
+                        checkpoint.head.path.string(), state.seed, config.seed, state.seed));
+}
+
+void restart_loss_scale(StepControl& control, const StepControl& fresh) {
+    control.loss_scale = fresh.loss_scale;
+    control.growth_counter = fresh.growth_counter;
+    control.hysteresis_left = fresh.hysteresis_left;
+    control.skips_at_floor = fresh.skips_at_floor;
+}
+
+fs::path weights_file(const std::string& given, const char* name) {
+    const fs::path path = fs::absolute(given).lexically_normal();
+    if (!fs::is_directory(path)) return path;
+    read_checkpoint(path);  // checksums
+    return path / name;
+}
+
+void begin_average(TrainingProgram& program) {
+    std::byte* average = program.region(Region::kEma);
+    if (average != nullptr)
+        std::memcpy(average, program.region(Region::kMaster),
+                    static_cast<std::size_t>(program.variables().region_bytes(Region::kEma)));
+}
+
+}  // namespace
+
+Start find_start(const RunDirectory& directory, const ResumeRequest& resume, Existing existing) {
+    if (resume.kind != ResumeKind::kNo && existing == Existing::kOverwrite)
+        throw Error(ExitCode::kUsage, "--resume and --overwrite exclude each other");
+    if (resume.kind == ResumeKind::kPath) return start_from_path(directory, resume.path, existing);
+    if (resume.kind == ResumeKind::kNo) {
+        if (existing == Existing::kKeep) directory.check_free();
+        return {};
+    }
+    Start start = newest_of(directory);
+    start.continues = start.checkpoint.has_value();
+    if (!start.checkpoint)
+        start.notices.push_back(directory.path().string() + ": no checkpoint to resume from; starting anew");
+    return start;
+}
+
+StoreView store_of(TrainingProgram& program) {
+    StoreView store;
+    store.table = &program.variables();
+    for (int r = 0; r < kNumRegions; ++r)
+        store.regions[static_cast<std::size_t>(r)] = program.region(static_cast<Region>(r));
+    return store;
+}
+
+TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, const RunConfig& config,
+                      std::int64_t num_samples, std::vector<std::string>* notices) {
+    check_position(checkpoint, config, num_samples);
+    read_regions(checkpoint, store_of(program));
+    program.weights_changed();
+    TrainingState state = checkpoint.state;
+    const std::optional<RunConfig> then = config_of(checkpoint);
+    if (then) {
+        const std::string changed = changed_sections(config, *then);
+        if (!changed.empty())
+            notices->push_back("resumed with other settings than the checkpoint's in: " + changed);
+    }
+    if (then && !(then->precision == config.precision)) {
+        restart_loss_scale(state.control, program.control());
+        notices->push_back("the precision settings changed: the loss scale starts anew");
+    }
+    program.set_control(state.control);
+    state.num_samples = num_samples;
+    state.seed = config.seed;
+    return state;
+}
+
+std::string load_initial_weights(TrainingProgram& program, const RunConfig& config) {
+    const SafetensorsFile file(weights_file(config.checkpoint.init_from, "weights.safetensors"));
+    const std::vector<FileTensor> tensors = weight_tensors(store_of(program));
+    std::string report;
+    if (config.checkpoint.init_partial) {
+        const std::vector<Mismatch> left_out = read_fitting_tensors(file, tensors);
+        report = fmt::format("weights from {}: {} did not fit", file.path().string(), left_out.size());
+        for (const Mismatch& mismatch : left_out)
+            report += fmt::format("\n  not loaded: {}: {}", mismatch.tensor, mismatch.fault);
+    } else {
+        try {
+            read_tensors(file, tensors, Conversion::kAny);
+        } catch (const Error& error) {
+            throw Error(error.code(),
+                        std::string(error.what()) + "; checkpoint.init_partial: true loads what fits");
+        }
+        report = fmt::format("weights from {}: {} tensors", file.path().string(), tensors.size());
+    }
+    begin_average(program);
+    program.weights_changed();
+    return report;
+}
+
+void load_weights(TrainingProgram& program, const std::string& path) {
+    const bool has_average = fs::exists(fs::path(path) / "ema.safetensors");
+    const SafetensorsFile file(weights_file(path, has_average ? "ema.safetensors" : "weights.safetensors"));
+    read_tensors(file, weight_tensors(store_of(program)), Conversion::kAny);
+    program.weights_changed();
+}
+
+}  // namespace mpt

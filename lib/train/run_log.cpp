@@ -1,0 +1,51 @@
+#include "train/run_log.h"
+
+#include <fmt/core.h>
+
+namespace mpt {
+
+void RunLog::say(const std::string& text) {
+    console_.line(text);
+    file_.info(text);
+}
+
+void RunLog::note(const std::string& text) {
+    file_.info(text);
+}
+
+void RunLog::warn(const std::string& text) {
+    console_.line("warning: " + text);
+    file_.warn(text);
+}
+
+void RunLog::write(const TrainRow& row, const Progress& progress) {
+    metrics_.write(to_json(row));
+    console_.log_step(progress);
+    file_.info(print(progress));
+}
+
+void RunLog::write(const EvaluationRow& row) {
+    metrics_.write(to_json(row));
+    console_.end_bar();
+    say(fmt::format("eval  epoch {}  update {}  loss {:.4f}  top1 {:.2f} %  top5 {:.2f} %  of {} samples{}{}",
+                    row.epoch, row.step, row.loss, 100 * row.top1, 100 * row.top5, row.samples,
+                    row.ema ? "  (moving average)" : "", row.improved ? "  best so far" : ""));
+}
+
+void RunLog::write(const SummaryRow& row) {
+    metrics_.write(to_json(row));
+    console_.end_bar();
+    std::string text = fmt::format(
+        "{}: {} updates, {} applied, {} skipped; {:.0f} images/s median, {:.0f} mean", row.end, row.attempted,
+        row.applied, row.skipped, row.images_per_sec_median, row.images_per_sec_mean);
+    if (row.evaluation)
+        text += fmt::format("; top1 {:.2f} %, top5 {:.2f} %, loss {:.4f}", 100 * row.evaluation->top1,
+                            100 * row.evaluation->top5, row.evaluation->loss);
+    say(text);
+    if (!row.checkpoint.empty()) say("checkpoint: " + row.checkpoint);
+    if (!row.best_checkpoint.empty())
+        say(fmt::format("best {}: {} at update {}: {}", row.best_metric, row.best.value_or(0), row.best_step,
+                        row.best_checkpoint));
+}
+
+}  // namespace mpt

@@ -1,0 +1,38 @@
+// Where a run says things: console, log.txt and metrics.jsonl in one place.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "metrics/console.h"
+#include "metrics/json_lines.h"
+#include "metrics/log_file.h"
+#include "metrics/rows.h"
+#include "train/run_directory.h"
+
+namespace mpt {
+
+class RunLog {
+  public:
+    RunLog(const RunDirectory& directory, ProgressStyle style, std::FILE* out)
+        : console_(out, style), file_(directory.log().string()), metrics_(directory.metrics().string()) {}
+
+    void say(const std::string& text);   // console and log
+    void note(const std::string& text);  // log only
+    void warn(const std::string& text);  // both
+    void warn_quietly(const std::string& text) { file_.warn(text); }
+    void error(const std::string& text) { file_.error(text); }  // the caller prints it on stderr
+
+    void write(const TrainRow& row, const Progress& progress);
+    void write(const EvaluationRow& row);
+    void write(const SummaryRow& row);
+    void update(const Progress& progress) { console_.update(progress); }
+    void end_bar() { console_.end_bar(); }
+
+  private:
+    Console console_;
+    LogFile file_;
+    JsonLines metrics_;
+};
+
+}  // namespace mpt

@@ -1,0 +1,14 @@
+// How a signal asks a run to stop: the handler stores the signal's number, the run ends at the next update.
+#pragma once
+
+#include <atomic>
+
+namespace mpt {
+
+struct StopFlag {
+    std::atomic<int> signal{0};
+    int asked() const { return signal.load(std::memory_order_relaxed); }
+};
+static_assert(std::atomic<int>::is_always_lock_free, "used from a signal handler");
+
+}  // namespace mpt
