@@ -1,3 +1,44 @@
-int main() {
-    return 0;
+#include <fmt/core.h>
+
+#include <csignal>
+#include <new>
+#include <sstream>
+
+#include "commands.h"
+#include "core/error.h"
+
+namespace {
+
+constexpr int kInternalError = 1;
+
+int dispatch(std::vector<std::string> words) {
+    const std::string first = words.empty() ? "" : words.front();
+    if (first == "train" || first == "eval" || first == "keys") words.erase(words.begin());
+    if (first == "eval") return mpt::app::eval_command(words);
+    if (first == "keys") return mpt::app::keys_command(words);
+    return mpt::app::train_command(words);
+}
+
+// One line on stderr for each fault, and the exit code.
+int report(const std::string& text, int code) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) fmt::print(stderr, "mpt-train: {}\n", line);
+    return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // `| head` must not end a run
+    std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), as a full disk is
+    try {
+        return dispatch({argv + 1, argv + argc});
+    } catch (const mpt::Error& error) {
+        return report(error.what(), static_cast<int>(error.code()));
+    } catch (const std::bad_alloc&) {
+        return report("out of memory; lower train.batch_size or raise train.accumulate",
+                      static_cast<int>(mpt::ExitCode::kResource));
+    } catch (const std::exception& error) {
+        return report(std::string("internal error: ") + error.what(), kInternalError);
+    }
 }

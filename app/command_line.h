@@ -1,0 +1,27 @@
+// What the subcommands share in reading their words.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/read.h"
+
+namespace mpt::app {
+
+// Options that choose and change a config.
+struct ConfigOptions {
+    std::string config;
+    std::vector<std::string> set;
+    std::string device, threads;
+    void add_to(CLI::App& app);
+    ReadConfig read(std::vector<std::string> further_overrides = {}) const;
+};
+
+enum class Parsed { kRun, kHelpShown };
+// Throws Error(kUsage), one line with the nearest option.
+Parsed parse(CLI::App& app, const std::vector<std::string>& arguments);
+
+}  // namespace mpt::app

@@ -1,0 +1,32 @@
+#include <fmt/core.h>
+
+#include "command_line.h"
+#include "commands.h"
+#include "core/error.h"
+#include "stop_signals.h"
+#include "train/evaluator.h"
+
+namespace mpt::app {
+
+int eval_command(const std::vector<std::string>& arguments) {
+    CLI::App app("Evaluates a checkpoint on the config's test data.", "mpt-train eval");
+    ConfigOptions config;
+    std::string checkpoint;
+    config.add_to(app);
+    app.add_option("--checkpoint", checkpoint, "a checkpoint's directory or a safetensors file")
+        ->type_name("PATH");
+    if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+    if (checkpoint.empty()) throw Error(ExitCode::kUsage, "--checkpoint PATH is missing");
+    const ReadConfig read = config.read();
+    const StopFlag& stop = catch_stop_signals();
+    const auto evaluation = evaluate_checkpoint(read.config, checkpoint, &stop);
+    if (!evaluation) {
+        fmt::print(stderr, "mpt-train: evaluation stopped\n");
+        return 128 + stop.asked();
+    }
+    fmt::print("top1 {:.2f} %  top5 {:.2f} %  loss {:.4f}  of {} samples\n", 100 * evaluation->top1,
+               100 * evaluation->top5, evaluation->loss, evaluation->samples);
+    return 0;
+}
+
+}  // namespace mpt::app
