@@ -20,7 +20,8 @@ struct SampleInput {
         kBytes,    // u8
         kAbsent,   // an optional input that is not given
     } kind = Kind::kData;
-    bool differentiable = true;  // checked against finite differences when the op has a gradient rule
+    bool differentiable = true;       // checked against finite differences when the op has a gradient rule
+    std::vector<double> values = {};  // given instead of drawn from the range
 };
 
 struct Sample {

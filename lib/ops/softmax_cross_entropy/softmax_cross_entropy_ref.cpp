@@ -24,13 +24,13 @@ void run_softmax_cross_entropy(const Signature& s, const KernelArgs& a) {
             sum += std::exp(z(i) - greatest);
             total += z(i);
         }
-        const double lse = greatest + std::log(sum);
-        logsumexp.set(row, lse);
+        logsumexp.set(row, greatest + std::log(sum));
         const std::int64_t label = labels[row];
         if (label == attributes.ignore_index) continue;
         MPT_CHECK(label >= 0 && label < classes, "label " + std::to_string(label));
-        loss += lse - (1 - smoothing) * z(begin + label);
-        if (smoothing != 0) loss -= smoothing / static_cast<double>(classes) * total;
+        // Differences of logits, not of logit and log-sum-exp: small losses keep their digits.
+        const double mean_below = total / static_cast<double>(classes) - greatest;
+        loss += std::log(sum) - (1 - smoothing) * (z(begin + label) - greatest) - smoothing * mean_below;
     }
     reference::output(s, a, 0).set(0, loss);
 }

@@ -1,0 +1,36 @@
+#include <cmath>
+
+#include "ops/samples.h"
+#include "ops/softmax_cross_entropy/softmax_cross_entropy.h"
+
+namespace mpt {
+
+void register_softmax_cross_entropy_samples(SampleTable& table) {
+    for (const Shape& shape : {Shape{1, 2}, Shape{7, 10}, Shape{6, 33}, Shape{5, 1000}})
+        for (const double smoothing : {0.0, 0.1}) {
+            const LossAttributes attributes{smoothing, -1};
+            SampleInput labels{{shape[0]}, -1, static_cast<double>(shape[1] - 1)};
+            labels.kind = SampleInput::Kind::kIndices;
+            SampleInput seed{{}, 1, 3};
+            seed.kind = SampleInput::Kind::kWide;
+            Sample forward{to_string(shape), &softmax_cross_entropy_op, attributes, {{shape, -2, 2}, labels}};
+            forward.tolerance_factor = 8;  // the loss is a difference of greater numbers
+            forward.reduction_length = shape.num_elements();
+            table.add(forward);
+            // Its decomposition makes the log-sum-exp itself, so that the sample needs the true one: equal
+            // logits.
+            SampleInput logits{shape};
+            logits.values.assign(static_cast<std::size_t>(shape.num_elements()), 0.5);
+            SampleInput logsumexp{{shape[0]}};
+            logsumexp.kind = SampleInput::Kind::kWide;
+            logsumexp.values.assign(static_cast<std::size_t>(shape[0]),
+                                    0.5 + std::log(static_cast<double>(shape[1])));
+            Sample backward{to_string(shape),
+                            &softmax_cross_entropy_backward_op,
+                            attributes,
+                            {seed, logits, labels, logsumexp}};
+            table.add(backward);
+        }
+}
+
+}  // namespace mpt
