@@ -50,7 +50,7 @@ std::vector<TensorType> infer_running(const Attributes& attributes, std::span<co
 void differentiate(GradientContext& context) {
     const BatchNormGradients g = batch_norm_backward(
         context.builder, {context.grad(), context.in(0), context.in(1), context.out(1), context.out(2)},
-        context.node.name + ".backward");
+        "backward");
     context.set(0, g.grad_x);
     context.set(1, g.grad_gamma);
     context.set(2, g.grad_beta);

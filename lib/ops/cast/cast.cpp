@@ -15,8 +15,8 @@ std::vector<TensorType> infer(const Attributes& attributes, std::span<const Tens
 }
 
 void differentiate(GradientContext& context) {
-    context.set(0, cast(context.builder, context.grad(), {context.builder.type(context.in(0)).dtype},
-                        context.node.name + ".backward"));
+    context.set(
+        0, cast(context.builder, context.grad(), {context.builder.type(context.in(0)).dtype}, "backward"));
 }
 
 }  // namespace

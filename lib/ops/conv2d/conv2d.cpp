@@ -67,13 +67,11 @@ void differentiate(GradientContext& context) {
     const Shape x = context.builder.type(context.in(0)).shape;
     const Shape w = context.builder.type(context.in(1)).shape;
     if (context.wants(0))
-        context.set(
-            0, conv2d_backward_data(context.builder, context.grad(), context.in(1),
-                                    {a.stride, a.pad, x[1], x[2]}, context.node.name + ".backward_data"));
+        context.set(0, conv2d_backward_data(context.builder, context.grad(), context.in(1),
+                                            {a.stride, a.pad, x[1], x[2]}, "backward_data"));
     if (context.wants(1))
-        context.set(
-            1, conv2d_backward_weight(context.builder, context.grad(), context.in(0),
-                                      {a.stride, a.pad, w[1], w[2]}, context.node.name + ".backward_weight"));
+        context.set(1, conv2d_backward_weight(context.builder, context.grad(), context.in(0),
+                                              {a.stride, a.pad, w[1], w[2]}, "backward_weight"));
 }
 
 // Two per multiply-add: output pixels times the weight's elements, in all three directions.

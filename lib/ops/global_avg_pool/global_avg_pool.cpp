@@ -27,8 +27,7 @@ std::vector<TensorType> infer_backward(const Attributes& attributes, std::span<c
 
 void differentiate(GradientContext& context) {
     const Shape x = context.builder.type(context.in(0)).shape;
-    context.set(0, global_avg_pool_backward(context.builder, context.grad(), {x[1], x[2]},
-                                            context.node.name + ".backward"));
+    context.set(0, global_avg_pool_backward(context.builder, context.grad(), {x[1], x[2]}, "backward"));
 }
 
 Cost cost(const Attributes&, std::span<const TensorType> in, std::span<const TensorType> out) {

@@ -36,13 +36,12 @@ std::vector<TensorType> infer_backward_weight(const Attributes&, std::span<const
 
 void differentiate(GradientContext& context) {
     if (context.wants(0))
-        context.set(0, linear_backward_data(context.builder, context.grad(), context.in(1),
-                                            context.node.name + ".backward_data"));
+        context.set(0, linear_backward_data(context.builder, context.grad(), context.in(1), "backward_data"));
     if (context.wants(1))
-        context.set(1, linear_backward_weight(context.builder, context.grad(), context.in(0),
-                                              context.node.name + ".backward_weight"));
+        context.set(
+            1, linear_backward_weight(context.builder, context.grad(), context.in(0), "backward_weight"));
     if (context.in(2) != kNone && context.wants(2))
-        context.set(2, sum_rows(context.builder, context.grad(), context.node.name + ".backward_bias"));
+        context.set(2, sum_rows(context.builder, context.grad(), "backward_bias"));
 }
 
 // Two per multiply-add: M * I * O in all three directions, and each input is a factor of it.

@@ -14,8 +14,7 @@ std::vector<TensorType> infer(const Attributes&, std::span<const TensorType> inp
 }
 
 void differentiate(GradientContext& context) {
-    context.set(0, log_softmax_backward(context.builder, context.grad(), context.out(),
-                                        context.node.name + ".backward"));
+    context.set(0, log_softmax_backward(context.builder, context.grad(), context.out(), "backward"));
 }
 
 // An exponential counts as ten.

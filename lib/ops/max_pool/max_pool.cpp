@@ -48,9 +48,8 @@ std::vector<TensorType> infer_backward(const Attributes& attributes, std::span<c
 void differentiate(GradientContext& context) {
     const auto& a = context.node.attributes.as<MaxPoolAttributes>();
     const Shape x = context.builder.type(context.in(0)).shape;
-    context.set(0,
-                max_pool_backward(context.builder, context.grad(), context.out(1),
-                                  {a.window, a.stride, a.pad, x[1], x[2]}, context.node.name + ".backward"));
+    context.set(0, max_pool_backward(context.builder, context.grad(), context.out(1),
+                                     {a.window, a.stride, a.pad, x[1], x[2]}, "backward"));
 }
 
 Cost cost(const Attributes& attributes, std::span<const TensorType> in, std::span<const TensorType> out) {

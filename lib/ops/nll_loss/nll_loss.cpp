@@ -33,9 +33,8 @@ std::vector<TensorType> infer_backward(const Attributes&, std::span<const Tensor
 }
 
 void differentiate(GradientContext& context) {
-    context.set(
-        0, nll_loss_backward(context.builder, context.grad(), context.in(0), context.in(1),
-                             context.node.attributes.as<LossAttributes>(), context.node.name + ".backward"));
+    context.set(0, nll_loss_backward(context.builder, context.grad(), context.in(0), context.in(1),
+                                     context.node.attributes.as<LossAttributes>(), "backward"));
 }
 
 }  // namespace

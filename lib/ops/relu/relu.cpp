@@ -10,8 +10,7 @@ std::vector<TensorType> same_as_first(const Attributes&, std::span<const TensorT
 }
 
 void differentiate_relu(GradientContext& context) {
-    context.set(
-        0, relu_backward(context.builder, context.grad(), context.out(), context.node.name + ".backward"));
+    context.set(0, relu_backward(context.builder, context.grad(), context.out(), "backward"));
 }
 
 }  // namespace

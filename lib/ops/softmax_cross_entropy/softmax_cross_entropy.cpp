@@ -30,7 +30,7 @@ std::vector<TensorType> infer_backward(const Attributes&, std::span<const Tensor
 void differentiate(GradientContext& context) {
     context.set(0, softmax_cross_entropy_backward(
                        context.builder, {context.grad(), context.in(0), context.in(1), context.out(1)},
-                       context.node.attributes.as<LossAttributes>(), context.node.name + ".backward"));
+                       context.node.attributes.as<LossAttributes>(), "backward"));
 }
 
 ValueId widened(GraphBuilder& b, ValueId z, const std::string& name) {
