@@ -32,6 +32,8 @@ struct Sample {
     double tolerance_factor = 1;        // multiplies the tolerance of dtype and reduction length
     std::int64_t reduction_length = 1;  // how many terms one output element sums
     bool check_gradient = true;
+    // For an op whose inputs cannot be drawn at random: the test file that covers it, with its own reference.
+    std::string tested_by = {};
 };
 
 struct SampleTable {

@@ -1,0 +1,13 @@
+#include "ops/lars_update/lars_update.h"
+#include "ops/samples.h"
+
+namespace mpt {
+
+// Its inputs hang together through the control block: tested step by step instead.
+void register_lars_update_samples(SampleTable& table) {
+    Sample sample{"control block", &lars_update_op, {}, {}};
+    sample.tested_by = "tests/unit/optim_layerwise_test.cpp";
+    table.add(sample);
+}
+
+}  // namespace mpt
