@@ -64,7 +64,7 @@ void store_bits(T* to, __m128i bits, Full) {
 }
 template <typename T>
 void store_bits(T* to, __m128i bits, Some lanes) {
-    std::memcpy(to, &bits, static_cast<std::size_t>(lanes.count) * sizeof(T));
+    std::memcpy(static_cast<void*>(to), &bits, static_cast<std::size_t>(lanes.count) * sizeof(T));
 }
 
 // Lanes that are not touched load as 0.
