@@ -186,7 +186,7 @@ def options_of(arguments):
 def main():
     options = options_of(sys.argv[1:])
     version = subprocess.run([options.program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    print(f"{machine.processor()}, {options.threads} threads, {options.repetitions} repetitions in turn; {version}")
+    print(f"{version.splitlines()[0]} on {machine.processor()}, {options.threads} threads, {options.repetitions} repetitions in turn")
     report = {"processor": machine.processor(), "threads": options.threads, "program": version, "workloads": {}}
     try:
         for workload in WORKLOADS:
