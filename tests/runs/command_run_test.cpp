@@ -1,0 +1,121 @@
+// The built command: exit codes, one line on stderr, plain output in files (H49), signals (H35).
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "support/process.h"
+#include "support/small_run.h"
+
+using namespace mpt;
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_config(const fs::path& path, const std::string& steps) {
+    test::write_file(path,
+                     "model: {type: resnet, depth: 20, num_classes: 4}\n"
+                     "data: {type: synthetic, image_size: 8, channels: 1, num_samples: 20, workers: 0}\n"
+                     "train: {steps: " +
+                         steps +
+                         ", batch_size: 4, log_every: 2}\n"
+                         "optimizer: {type: sgd, lr: 0.01}\n"
+                         "threads: 1\n");
+}
+
+test::Finished call(const test::ScratchFolder& folder, const std::vector<std::string>& words,
+                    const std::vector<std::string>& environment = {}) {
+    return test::Process(folder.path(), words, environment).wait();
+}
+
+void check_one_line(const std::string& err, const std::string& part) {
+    CHECK(std::count(err.begin(), err.end(), '\n') == 1);
+    CHECK_THAT(err, Catch::StartsWith("mpt-train: ") && Catch::Contains(part));
+}
+
+}  // namespace
+
+TEST_CASE("usage errors are exit 2 and one line") {
+    const test::ScratchFolder folder;
+    write_config(folder / "c.yaml", "1");
+    const std::string config = (folder / "c.yaml").string();
+    const auto check = [&](const std::vector<std::string>& words, const std::string& part) {
+        const test::Finished finished = call(folder, words);
+        CHECK(finished.exit_code == 2);
+        check_one_line(finished.err, part);
+        CHECK(finished.out.empty());
+    };
+    check({}, "--config FILE is missing");
+    check({"--confg", "x"}, "did you mean --config?");
+    check({"--config"}, "--config");
+    check({"--config", "nowhere.yaml"}, "nowhere.yaml");
+    check({"--config", config, "--device", "cuda:1", "--output", (folder / "x").string()}, "no CUDA backend");
+    check({"--config", config, "--threads", "0"}, "threads");
+    check({"--config", config, "--set", "train.btch_size=3"}, "batch_size");
+    check({"--config", config, "--resume", "--overwrite", "--output", (folder / "x").string()}, "exclude");
+    check({"eval", "--config", config}, "--checkpoint");
+    check({"evil"}, "unknown argument 'evil'");
+    CHECK_FALSE(fs::exists(folder / "x"));
+}
+
+TEST_CASE("help, version and keys are exit 0") {
+    const test::ScratchFolder folder;
+    for (const auto& words : std::vector<std::vector<std::string>>{
+             {"--help"}, {"--version"}, {"keys"}, {"keys", "--help"}, {"eval", "--help"}}) {
+        const test::Finished finished = call(folder, words);
+        CHECK(finished.exit_code == 0);
+        CHECK(finished.err.empty());
+        CHECK_FALSE(finished.out.empty());
+    }
+    const std::string version = call(folder, {"--version"}).out;
+    CHECK_THAT(version, Catch::Contains("CUDA backend: not built") && Catch::Contains("oneDNN") &&
+                            Catch::Contains("instruction sets:"));
+}
+
+TEST_CASE("H49: redirected output is plain lines, whatever the terminal says; eval repeats the result") {
+    const test::ScratchFolder folder;
+    write_config(folder / "c.yaml", "4");
+    for (const std::string setting : {"TERM=xterm", "TERM=dumb", "NO_COLOR=1"}) {
+        const std::string output = (folder / ("run Ö " + setting)).string();
+        const test::Finished finished = call(
+            folder, {"--config", (folder / "c.yaml").string(), "--output", output}, {setting, "LC_ALL=C"});
+        CHECK(finished.exit_code == 0);
+        CHECK(finished.err.empty());
+        CHECK(finished.out.find('\r') == std::string::npos);
+        CHECK(finished.out.find('\x1b') == std::string::npos);
+        CHECK_THAT(finished.out, Catch::Contains("update 2/4") && Catch::Contains("update 4/4") &&
+                                     Catch::Contains("checkpoint: " + output + "/checkpoints/step-00000004"));
+        const auto summary = test::rows_of(output, "summary").at(0);
+        CHECK(summary["checkpoint"].get<std::string>() == output + "/checkpoints/step-00000004");
+        if (setting != "TERM=xterm") continue;
+        const test::Finished evaluated = call(folder, {"eval", "--config", output + "/config.yaml",
+                                                       "--checkpoint", output + "/checkpoints/best"});
+        CHECK(evaluated.exit_code == 0);
+        CHECK_THAT(evaluated.out, Catch::StartsWith("top1 "));
+    }
+}
+
+TEST_CASE("H35: Ctrl-C saves, says one line and is exit 130; another process in the directory is refused") {
+    const test::ScratchFolder folder;
+    write_config(folder / "c.yaml", "100000");
+    const std::string output = (folder / "run").string();
+    test::Process process(folder.path(), {"--config", (folder / "c.yaml").string(), "--output", output,
+                                          "--set", "checkpoint.every=never", "train.eval_every=never"});
+    const auto rows = [&] {
+        return fs::exists(output + "/metrics.jsonl") ? fs::file_size(output + "/metrics.jsonl") : 0;
+    };
+    for (int i = 0; i < 6000 && rows() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    REQUIRE(rows() > 0);
+    const test::ScratchFolder other;
+    const test::Finished refused =
+        call(other, {"--config", (folder / "c.yaml").string(), "--output", output, "--overwrite"});
+    CHECK(refused.exit_code == 2);
+    check_one_line(refused.err, "another process is training here");
+    process.signal(SIGINT);
+    const test::Finished finished = process.wait();
+    CHECK(finished.exit_code == 130);
+    check_one_line(finished.err, "stopped by SIGINT after update");
+    const auto summary = test::rows_of(output, "summary").at(0);
+    CHECK(fs::exists(summary["checkpoint"].get<std::string>() + "/manifest.json"));
+}

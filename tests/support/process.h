@@ -1,0 +1,55 @@
+// Runs the built command as a process of its own, its output in files.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/scratch_folder.h"
+
+namespace mpt::test {
+
+struct Finished {
+    int exit_code = 0;  // 128 + signal when one ended it
+    std::string out, err;
+};
+
+class Process {
+  public:
+    Process(const std::filesystem::path& folder, std::vector<std::string> words,
+            const std::vector<std::string>& environment = {})
+        : out_(folder / "stdout"), err_(folder / "stderr") {
+        words.insert(words.begin(), MPT_TRAIN);
+        std::vector<char*> argv;
+        for (std::string& word : words) argv.push_back(word.data());
+        argv.push_back(nullptr);
+        child_ = fork();
+        if (child_ != 0) return;
+        for (const std::string& setting : environment) putenv(strdup(setting.c_str()));
+        redirect(out_, STDOUT_FILENO);
+        redirect(err_, STDERR_FILENO);
+        execv(argv[0], argv.data());
+        _exit(127);
+    }
+    void signal(int number) const { kill(child_, number); }
+    Finished wait() {
+        int status = 0;
+        waitpid(child_, &status, 0);
+        const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        return {code, file_text(out_), file_text(err_)};
+    }
+
+  private:
+    static void redirect(const std::filesystem::path& path, int to) {
+        dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), to);
+    }
+    std::filesystem::path out_, err_;
+    pid_t child_ = -1;
+};
+
+}  // namespace mpt::test
