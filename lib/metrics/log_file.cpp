@@ -15,6 +15,8 @@ struct LogFile::State {
         : logger("run", std::make_shared<spdlog::sinks::basic_file_sink_st>(path)) {
         logger.set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %v");
         logger.flush_on(spdlog::level::info);
+        // A full disk is noticed by metrics.jsonl and the checkpoints; spdlog would print on stderr.
+        logger.set_error_handler([](const std::string&) {});
     }
     void write(spdlog::level::level_enum level, const std::string& text) {
         std::istringstream lines(text);

@@ -1,6 +1,7 @@
 #include "metrics/meters.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace mpt {
@@ -14,27 +15,27 @@ double MeanMeter::mean() const {
     return count == 0 ? kNothing : sum / static_cast<double>(count);
 }
 
-std::size_t RateMeter::first_counted() const {
-    const auto warmup = static_cast<std::size_t>(std::max<std::int64_t>(warmup_, 0));
-    return warmup < updates_.size() ? warmup : 0;
+void RateMeter::add(std::int64_t images, double seconds) {
+    const auto count = static_cast<double>(images);
+    rates_.push_back(seconds > 0 ? count / seconds : kNothing);
+    all_.images += count;
+    all_.seconds += seconds;
+    if (static_cast<std::int64_t>(rates_.size()) <= warmup_) return;
+    counted_.images += count;
+    counted_.seconds += seconds;
 }
 
 double RateMeter::median() const {
-    std::vector<double> rates;
-    for (std::size_t i = first_counted(); i < updates_.size(); ++i)
-        if (updates_[i].seconds > 0)
-            rates.push_back(static_cast<double>(updates_[i].images) / updates_[i].seconds);
+    const auto warmup = static_cast<std::size_t>(std::max<std::int64_t>(warmup_, 0));
+    std::vector<double> rates(
+        rates_.begin() + static_cast<std::ptrdiff_t>(warmup < rates_.size() ? warmup : 0), rates_.end());
+    std::erase_if(rates, [](double rate) { return std::isnan(rate); });
     return median_of(std::move(rates));
 }
 
 double RateMeter::mean() const {
-    double images = 0;
-    double seconds = 0;
-    for (std::size_t i = first_counted(); i < updates_.size(); ++i) {
-        images += static_cast<double>(updates_[i].images);
-        seconds += updates_[i].seconds;
-    }
-    return seconds > 0 ? images / seconds : kNothing;
+    const Total& total = counted_.seconds > 0 ? counted_ : all_;
+    return total.seconds > 0 ? total.images / total.seconds : kNothing;
 }
 
 double median_of(std::vector<double> values) {

@@ -22,18 +22,17 @@ struct MeanMeter {
 class RateMeter {
   public:
     explicit RateMeter(std::int64_t warmup) : warmup_(warmup) {}
-    void add(std::int64_t images, double seconds) { updates_.push_back({images, seconds}); }
+    void add(std::int64_t images, double seconds);
     double median() const;  // of the rates of single updates; NaN before the first
     double mean() const;    // all images over all seconds; NaN before the first
 
   private:
-    struct Update {
-        std::int64_t images = 0;
-        double seconds = 0;
+    struct Total {
+        double images = 0, seconds = 0;
     };
-    std::size_t first_counted() const;
     std::int64_t warmup_ = 0;
-    std::vector<Update> updates_;
+    std::vector<double> rates_;  // one an update, the warm-up's included
+    Total all_, counted_;
 };
 
 // Median; the mean of the middle two when there are evenly many; NaN of nothing.

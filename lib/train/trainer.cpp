@@ -76,6 +76,7 @@ class Trainer {
     void record(const Update& update);
     void write_row(const Update& update);
     void report_skip(const Update& update);
+    void warn_of_update(const std::string& text);
     bool is_due(const Duration& every) const;
     bool evaluate_now();
     double candidate(const Evaluation& evaluation);
@@ -101,7 +102,7 @@ class Trainer {
     RateMeter rate_;
     Interval interval_;
     std::int64_t saved_step_ = -1;
-    std::int64_t skips_shown_ = 0;
+    std::int64_t warnings_shown_ = 0;
     std::string last_checkpoint_;
     double elapsed_before_ = 0;
     double begun_at_ = 0;
@@ -298,15 +299,19 @@ void Trainer::write_row(const Update& update) {
     state_.top1 = {};
 }
 
-// Every one goes to the log and has a row; the console shows the first few.
 void Trainer::report_skip(const Update& update) {
-    constexpr std::int64_t kShown = 5;
     const StepControl& c = update.control;
     std::string text = c.skip != 0 ? fmt::format("update {} skipped: its gradients are not finite", step())
                                    : fmt::format("update {}: its loss is not finite", step());
     text += fmt::format("; loss {:.6g}, loss scale {}, {} skipped in a row, {} in all", update.loss(),
                         c.used_loss_scale, c.consecutive_nonfinite, c.skipped);
-    if (skips_shown_++ < kShown)
+    warn_of_update(text);
+}
+
+// Every one goes to the log; the console shows the first few.
+void Trainer::warn_of_update(const std::string& text) {
+    constexpr std::int64_t kShown = 5;
+    if (warnings_shown_++ < kShown)
         log_->warn(text);
     else
         log_->warn_quietly(text);
@@ -368,7 +373,7 @@ void Trainer::save() {
     if (saved_step_ == step() && state_.best.step != step()) return;
     const StoreView store = store_of(*program_);
     if (const std::string tensor = first_nonfinite(store); !tensor.empty()) {
-        log_->warn(fmt::format("no checkpoint at update {}: {} is not finite", step(), tensor));
+        warn_of_update(fmt::format("no checkpoint at update {}: {} is not finite", step(), tensor));
         return;
     }
     state_.elapsed = elapsed();

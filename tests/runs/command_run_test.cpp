@@ -1,4 +1,6 @@
 // The built command: exit codes, one line on stderr, plain output in files (H49), signals (H35).
+#include <pty.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -7,6 +9,7 @@
 
 #include "support/process.h"
 #include "support/small_run.h"
+#include "train/checkpoint_store.h"
 
 using namespace mpt;
 namespace fs = std::filesystem;
@@ -25,8 +28,8 @@ void write_config(const fs::path& path, const std::string& steps) {
 }
 
 test::Finished call(const test::ScratchFolder& folder, const std::vector<std::string>& words,
-                    const std::vector<std::string>& environment = {}) {
-    return test::Process(folder.path(), words, environment).wait();
+                    const test::Surroundings& surroundings = {}) {
+    return test::Process(folder.path(), words, surroundings).wait();
 }
 
 void check_one_line(const std::string& err, const std::string& part) {
@@ -78,8 +81,9 @@ TEST_CASE("H49: redirected output is plain lines, whatever the terminal says; ev
     write_config(folder / "c.yaml", "4");
     for (const std::string setting : {"TERM=xterm", "TERM=dumb", "NO_COLOR=1"}) {
         const std::string output = (folder / ("run Ö " + setting)).string();
-        const test::Finished finished = call(
-            folder, {"--config", (folder / "c.yaml").string(), "--output", output}, {setting, "LC_ALL=C"});
+        const test::Finished finished =
+            call(folder, {"--config", (folder / "c.yaml").string(), "--output", output},
+                 {.environment = {setting, "LC_ALL=C"}});
         CHECK(finished.exit_code == 0);
         CHECK(finished.err.empty());
         CHECK(finished.out.find('\r') == std::string::npos);
@@ -94,6 +98,52 @@ TEST_CASE("H49: redirected output is plain lines, whatever the terminal says; ev
         CHECK(evaluated.exit_code == 0);
         CHECK_THAT(evaluated.out, Catch::StartsWith("top1 "));
     }
+}
+
+TEST_CASE("H49: a terminal gets a bar, without escapes; a dumb one does not") {
+    const test::ScratchFolder folder;
+    write_config(folder / "c.yaml", "4");
+    for (const std::string term : {"TERM=xterm", "TERM=dumb"}) {
+        int terminal = -1;
+        const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            putenv(strdup(term.c_str()));
+            const std::string config = (folder / "c.yaml").string();
+            const std::string output = (folder / term).string();
+            execl(MPT_TRAIN, MPT_TRAIN, "--config", config.c_str(), "--output", output.c_str(), nullptr);
+            _exit(127);
+        }
+        std::string text;
+        char buffer[4096];
+        for (ssize_t n = 0; (n = read(terminal, buffer, sizeof(buffer))) > 0;)
+            text.append(buffer, static_cast<std::size_t>(n));
+        int status = 0;
+        waitpid(child, &status, 0);
+        close(terminal);
+        CHECK(WEXITSTATUS(status) == 0);
+        CHECK(text.find('\x1b') == std::string::npos);
+        CHECK((text.find("\repoch 1") != std::string::npos) == (term == "TERM=xterm"));
+        CHECK_THAT(text, Catch::Contains("done: 4 updates"));
+    }
+}
+
+TEST_CASE("a full disk is exit 6 in one line, and memory that is not there, too") {
+    const test::ScratchFolder folder;
+    write_config(folder / "c.yaml", "2");
+    const std::string config = (folder / "c.yaml").string();
+    const test::Finished full = call(folder, {"--config", config, "--output", (folder / "full").string()},
+                                     {.file_size_limit = 100000});
+    CHECK(full.exit_code == 6);
+    check_one_line(full.err, "weights.safetensors: cannot write");
+    CHECK(fs::is_empty(folder / "full/checkpoints"));
+    CHECK(test::rows_of(folder / "full", "summary").at(0)["end"] == "failed");
+
+    const test::Finished small = call(folder, {"--config", config, "--output", (folder / "small").string(),
+                                               "--set", "memory.limit=1000000"});
+    CHECK(small.exit_code == 6);
+    check_one_line(small.err, "");
+    CHECK_FALSE(fs::exists(folder / "small"));
 }
 
 TEST_CASE("H35: Ctrl-C saves, says one line and is exit 130; another process in the directory is refused") {
@@ -118,4 +168,22 @@ TEST_CASE("H35: Ctrl-C saves, says one line and is exit 130; another process in 
     check_one_line(finished.err, "stopped by SIGINT after update");
     const auto summary = test::rows_of(output, "summary").at(0);
     CHECK(fs::exists(summary["checkpoint"].get<std::string>() + "/manifest.json"));
+}
+
+TEST_CASE("H35: a second Ctrl-C ends at once and leaves only good checkpoints") {
+    const test::ScratchFolder folder;
+    write_config(folder / "c.yaml", "100000");
+    const std::string output = (folder / "run").string();
+    test::Process process(folder.path(), {"--config", (folder / "c.yaml").string(), "--output", output,
+                                          "--set", "checkpoint.every=1", "train.eval_every=1"});
+    const fs::path second = test::checkpoint_at(output, 2);
+    for (int i = 0; i < 6000 && !fs::exists(second); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    process.signal(SIGINT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    process.signal(SIGINT);
+    CHECK(process.wait().exit_code == 130);
+    const std::vector<CheckpointHead> heads = list_checkpoints(fs::path(output) / "checkpoints");
+    CHECK(heads.size() >= 2);
+    for (const CheckpointHead& head : heads) CHECK_NOTHROW(read_checkpoint(head.path));
 }

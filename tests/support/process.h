@@ -2,10 +2,12 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,10 +21,15 @@ struct Finished {
     std::string out, err;
 };
 
+struct Surroundings {
+    std::vector<std::string> environment = {};
+    rlim_t file_size_limit = RLIM_INFINITY;  // a disk that is full after so many bytes
+};
+
 class Process {
   public:
     Process(const std::filesystem::path& folder, std::vector<std::string> words,
-            const std::vector<std::string>& environment = {})
+            const Surroundings& surroundings = {})
         : out_(folder / "stdout"), err_(folder / "stderr") {
         words.insert(words.begin(), MPT_TRAIN);
         std::vector<char*> argv;
@@ -30,7 +37,9 @@ class Process {
         argv.push_back(nullptr);
         child_ = fork();
         if (child_ != 0) return;
-        for (const std::string& setting : environment) putenv(strdup(setting.c_str()));
+        for (const std::string& setting : surroundings.environment) putenv(strdup(setting.c_str()));
+        const rlimit limit{surroundings.file_size_limit, surroundings.file_size_limit};
+        if (surroundings.file_size_limit != RLIM_INFINITY) setrlimit(RLIMIT_FSIZE, &limit);
         redirect(out_, STDOUT_FILENO);
         redirect(err_, STDERR_FILENO);
         execv(argv[0], argv.data());
