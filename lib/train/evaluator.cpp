@@ -53,7 +53,7 @@ std::optional<Evaluation> evaluate(TrainingProgram& program, const ImageSource& 
 
 std::optional<Evaluation> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
                                               const StopFlag* stop) {
-    check_device(config.device);
+    check_supported(config);
     const RunData data = open_data(config);
     TrainingProgram program(config, data.description, num_threads(config));
     expect_batches(program, config, data, {});

@@ -98,9 +98,11 @@ fs::path weights_file(const std::string& given, const char* name) {
 
 void begin_average(TrainingProgram& program) {
     std::byte* average = program.region(Region::kEma);
-    if (average != nullptr)
-        std::memcpy(average, program.region(Region::kMaster),
-                    static_cast<std::size_t>(program.variables().region_bytes(Region::kEma)));
+    if (average == nullptr) return;
+    const VariableTable& table = program.variables();
+    MPT_CHECK(table.region(Region::kEma).dtype == table.region(Region::kMaster).dtype);
+    std::memcpy(average, program.region(Region::kMaster),
+                static_cast<std::size_t>(table.region_bytes(Region::kEma)));
 }
 
 }  // namespace

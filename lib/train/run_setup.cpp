@@ -150,10 +150,16 @@ void expect_batches(TrainingProgram& program, const RunConfig& config, const Run
     if (samples % batch != 0) program.expect_evaluation_batch(samples % batch);
 }
 
-void check_device(const std::string& device) {
-    if (device == "auto" || device == "cpu") return;
-    throw Error(ExitCode::kUsage,
-                "--device " + device + ": this build has no CUDA backend; use --device cpu or auto");
+void check_supported(const RunConfig& config) {
+    if (config.device != "auto" && config.device != "cpu")
+        throw Error(ExitCode::kUsage, "--device " + config.device +
+                                          ": this build has no CUDA backend; use --device cpu or auto");
+    if (config.train.early_stop > 0 && config.checkpoint.best == BestMetric::kOff)
+        throw Error(ExitCode::kUsage, "train.early_stop needs a metric to watch: set checkpoint.best");
+    if (config.optimizer.ema > 0 && config.precision.mode == PrecisionMode::kFp16Pure)
+        throw Error(ExitCode::kUsage,
+                    "optimizer.ema needs f32 masters, precision.mode fp16_pure has none; set one of the two "
+                    "otherwise");
 }
 
 int num_threads(const RunConfig& config) {

@@ -29,8 +29,8 @@ std::unique_ptr<ImageSource> open_test_data(const RunConfig& config, std::vector
 void expect_batches(TrainingProgram& program, const RunConfig& config, const RunData& data,
                     const StreamPosition& start);
 
-// Error(kUsage) when `device` names something this build cannot run on.
-void check_device(const std::string& device);
+// Error(kUsage) on settings that are right one by one but do not go together, or that this build cannot run.
+void check_supported(const RunConfig& config);
 int num_threads(const RunConfig& config);
 std::int64_t memory_limit(const RunConfig& config);  // bytes
 

@@ -131,9 +131,7 @@ TrainResult Trainer::run() {
 // Everything that can be refused is refused before the directory is touched. Returns false when asked to
 // stop.
 bool Trainer::prepare() {
-    check_device(config_.device);
-    if (config_.train.early_stop > 0 && config_.checkpoint.best == BestMetric::kOff)
-        throw Error(ExitCode::kUsage, "train.early_stop needs a metric to watch: set checkpoint.best");
+    check_supported(config_);
     start_ = find_start(directory_, request_.resume, request_.existing);
     data_ = open_data(config_);
     if (must_stop()) return false;
@@ -187,7 +185,8 @@ void Trainer::announce() {
                           config_.train.accumulate, num_threads(config_)));
     log_->say(program_->precision_summary());
     log_->say(program_->decay_summary());
-    log_->say(print(program_->memory()));
+    const std::string memory = print(program_->memory());
+    log_->say(memory.substr(0, memory.find_last_not_of('\n') + 1));
     if (!config_.debug.dump_graph) return;
     replace_file(directory_.graph(), program_->graph_text());
     log_->say("graphs: " + directory_.graph().string());

@@ -58,6 +58,11 @@ TEST_CASE("usage errors are exit 2 and one line") {
     check({"--config", config, "--set", "train.btch_size=3"}, "batch_size");
     check({"--config", config, "--resume", "--overwrite", "--output", (folder / "x").string()}, "exclude");
     check({"eval", "--config", config}, "--checkpoint");
+    const std::string output = (folder / "x").string();
+    check({"--config", config, "--output", output, "--set", "precision.mode=fp16_pure", "optimizer.ema=0.9"},
+          "needs f32 masters");
+    check({"--config", config, "--output", output, "--set", "train.early_stop=2", "checkpoint.best=none"},
+          "early_stop");
     check({"evil"}, "unknown argument 'evil'");
     CHECK_FALSE(fs::exists(folder / "x"));
 }
