@@ -30,10 +30,10 @@ TEST_CASE("H02: the scale halves on overflow and doubles after 20 applied update
     config.precision.loss_scale.init = 0x1p32;
     config.precision.loss_scale.ceiling = 0x1p40;
     config.precision.loss_scale.growth_interval = 20;
-    config.train.steps = 75;
+    config.train.steps = 200;
     test::run(config);
     const test::Rows rows = rows_of(folder / "run", "train");
-    REQUIRE(rows.size() == 75);
+    REQUIRE(rows.size() == 200);
     check_counts(rows);
     CHECK(rows[0]["loss_scale"].get<double>() == 0x1p32);
     int good = 0;
@@ -56,23 +56,23 @@ TEST_CASE("H02: the scale halves on overflow and doubles after 20 applied update
     CHECK(overflows >= 1);
     CHECK(growths >= 1);
     const auto summary = rows_of(folder / "run", "summary").at(0);
-    CHECK(summary["attempted"] == 75);
+    CHECK(summary["attempted"] == 200);
     CHECK(summary["skipped"] == overflows);
-    CHECK(summary["applied"] == 75 - overflows);
+    CHECK(summary["applied"] == 200 - overflows);
 }
 
 TEST_CASE("H03: the growth counter survives a stop that falls between two growths") {
     const test::ScratchFolder folder;
     RunConfig straight = amp_config(folder / "straight");
-    straight.precision.loss_scale.growth_interval = 5;
-    straight.train.steps = 24;
+    straight.precision.loss_scale.growth_interval = 25;
+    straight.train.steps = 120;
     test::run(straight);
 
     RunConfig parts = straight;
     parts.output_dir = (folder / "parts").string();
-    parts.train.steps = 12;
+    parts.train.steps = 60;  // 60 is no multiple of 25
     test::run(parts);
-    parts.train.steps = 24;
+    parts.train.steps = 120;
     test::run(parts, {.resume = ResumeKind::kAuto});
 
     const test::Rows a = rows_of(folder / "straight", "train");
