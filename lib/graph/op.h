@@ -16,6 +16,7 @@
 namespace mpt {
 
 class GraphBuilder;
+struct KernelTable;
 
 // precision.md: what mixed precision does with an op's data inputs and outputs.
 enum class PrecisionClass : std::uint8_t { kUnset, kNarrow, kFollow, kWide, kFixed };
@@ -54,11 +55,12 @@ class GradientContext {
 };
 
 // A graph rewrite anchored at one node; returns whether it changed the graph. It may mark nodes dead
-// (op = nullptr) and append nodes; the pass reorders and verifies afterwards.
+// (op = nullptr) and append nodes, but moves none: ids stay; the pass reorders and verifies afterwards.
+// `kernels` are the backend's: a rewrite whose result only a fast kernel makes worthwhile asks them first.
 struct Rewrite {
     std::string_view name;
     int rank = 0;  // lower ranks run to a fixed point before higher ones start
-    bool (*apply)(Graph& graph, NodeId anchor) = nullptr;
+    bool (*apply)(Graph& graph, NodeId anchor, const KernelTable& kernels) = nullptr;
 };
 
 struct OpType {
