@@ -80,32 +80,50 @@ std::vector<std::set<NodeId>> predecessors(const Graph& graph) {
     return before;
 }
 
+using Rank = std::pair<NodeId, NodeId>;
+
+// Live nodes in an order that respects `before`; of those that are ready, the one of the lowest rank first.
+std::vector<NodeId> ordered(const std::vector<Node>& nodes, const std::vector<std::set<NodeId>>& before,
+                            const std::vector<NodeId>& rank) {
+    std::vector<std::vector<NodeId>> after(nodes.size());
+    std::vector<std::size_t> waiting(nodes.size());
+    std::priority_queue<Rank, std::vector<Rank>, std::greater<>> ready;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+        if (nodes[n].op == nullptr) continue;
+        waiting[n] = before[n].size();
+        for (const NodeId p : before[n]) after[static_cast<std::size_t>(p)].push_back(static_cast<NodeId>(n));
+        if (waiting[n] == 0) ready.push({rank[n], static_cast<NodeId>(n)});
+    }
+    std::vector<NodeId> order;
+    while (!ready.empty()) {
+        const NodeId next = ready.top().second;
+        ready.pop();
+        order.push_back(next);
+        for (const NodeId a : after[static_cast<std::size_t>(next)])
+            if (--waiting[static_cast<std::size_t>(a)] == 0)
+                ready.push({rank[static_cast<std::size_t>(a)], a});
+    }
+    return order;
+}
+
 }  // namespace
 
 void Graph::reorder() {
     const std::vector<std::set<NodeId>> before = predecessors(*this);
-    std::vector<std::vector<NodeId>> after(nodes.size());
-    std::vector<std::size_t> waiting(nodes.size());
-    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
-    std::size_t live = 0;
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-        if (nodes[n].op == nullptr) continue;
-        ++live;
-        waiting[n] = before[n].size();
-        for (const NodeId p : before[n]) after[static_cast<std::size_t>(p)].push_back(static_cast<NodeId>(n));
-        if (waiting[n] == 0) ready.push(static_cast<NodeId>(n));
-    }
-    std::vector<Node> ordered;
-    ordered.reserve(live);
-    while (!ready.empty()) {
-        const NodeId next = ready.top();
-        ready.pop();
-        ordered.push_back(node(next));
-        for (const NodeId a : after[static_cast<std::size_t>(next)])
-            if (--waiting[static_cast<std::size_t>(a)] == 0) ready.push(a);
-    }
-    MPT_CHECK(ordered.size() == live, "graph " + name + " has a cycle");
-    nodes = std::move(ordered);
+    // A node ranks where its first user does: an appended node then runs right before it is needed, and not
+    // after everything else that is ready (forward nodes repeated in the backward phase are ready early).
+    std::vector<NodeId> rank(nodes.size());
+    for (std::size_t n = 0; n < nodes.size(); ++n) rank[n] = static_cast<NodeId>(n);
+    std::vector<NodeId> order = ordered(nodes, before, rank);
+    const auto live = std::ranges::count_if(nodes, [](const Node& n) { return n.op != nullptr; });
+    MPT_CHECK(static_cast<std::ptrdiff_t>(order.size()) == live, "graph " + name + " has a cycle");
+    for (auto n = order.rbegin(); n != order.rend(); ++n)
+        for (const NodeId p : before[static_cast<std::size_t>(*n)])
+            rank[static_cast<std::size_t>(p)] =
+                std::min(rank[static_cast<std::size_t>(p)], rank[static_cast<std::size_t>(*n)]);
+    std::vector<Node> sorted;
+    for (const NodeId n : ordered(nodes, before, rank)) sorted.push_back(node(n));
+    nodes = std::move(sorted);
     for (Value& v : values) v.producer = kNone;
     for (std::size_t n = 0; n < nodes.size(); ++n)
         for (std::size_t o = 0; o < nodes[n].outputs.size(); ++o) {

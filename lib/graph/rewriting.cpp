@@ -4,7 +4,6 @@
 #include <set>
 
 #include "core/error.h"
-#include "graph/builder.h"
 
 namespace mpt {
 
@@ -54,11 +53,20 @@ bool depends_on(const Graph& graph, ValueId value, NodeId from) {
 }
 
 std::vector<ValueId> append_node(Graph& graph, const Node& like, const OpType& op, Attributes attributes,
-                                 std::vector<ValueId> inputs, const std::string& suffix) {
-    GraphBuilder builder(graph);
-    builder.set_phase(like.phase);
-    builder.set_block(like.block);
-    return builder.node(op, std::move(attributes), std::move(inputs), like.name + suffix);
+                                 std::vector<ValueId> inputs, const std::string& suffix,
+                                 std::vector<ValueId> outputs) {
+    Node node;
+    node.phase = like.phase;
+    node.block = like.block;
+    const std::string base = like.name + suffix;
+    const auto taken = [&](const std::string& name) {
+        return std::ranges::any_of(graph.nodes, [&](const Node& n) { return n.name == name; });
+    };
+    node.name = base;
+    for (int number = 2; taken(node.name); ++number) node.name = base + "_" + std::to_string(number);
+    graph.nodes.push_back(std::move(node));
+    return replace_node(graph, static_cast<NodeId>(graph.nodes.size()) - 1, op, std::move(attributes),
+                        std::move(inputs), std::move(outputs));
 }
 
 std::vector<ValueId> replace_node(Graph& graph, NodeId at, const OpType& op, Attributes attributes,
@@ -68,11 +76,13 @@ std::vector<ValueId> replace_node(Graph& graph, NodeId at, const OpType& op, Att
     node.attributes = std::move(attributes);
     node.inputs = std::move(inputs);
     const std::vector<TensorType> types = op.infer(node.attributes, input_types(graph, node));
+    if (outputs.empty()) outputs.assign(types.size(), kNone);
     MPT_CHECK(types.size() == outputs.size(), node.name + " got another number of outputs than it infers");
     for (std::size_t o = 0; o < types.size(); ++o) {
         if (outputs[o] == kNone) {
             outputs[o] = static_cast<ValueId>(graph.values.size());
-            graph.values.push_back({node.name + ":" + std::to_string(o), types[o]});
+            graph.values.push_back(
+                {types.size() == 1 ? node.name : node.name + ":" + std::to_string(o), types[o]});
         }
         Value& value = graph.value(outputs[o]);
         MPT_CHECK(value.type == types[o], node.name + " changes the type of " + value.name);

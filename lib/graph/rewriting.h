@@ -28,11 +28,13 @@ std::vector<NodeId> users_of_op(const Graph& graph, ValueId id, const OpType& op
 bool depends_on(const Graph& graph, ValueId value, NodeId from);
 
 // Appends a node that shares phase and block with `like`; its name is like.name + suffix, made unique.
+// `outputs` as in replace_node; by default all are new.
 std::vector<ValueId> append_node(Graph& graph, const Node& like, const OpType& op, Attributes attributes,
-                                 std::vector<ValueId> inputs, const std::string& suffix);
+                                 std::vector<ValueId> inputs, const std::string& suffix,
+                                 std::vector<ValueId> outputs = {});
 
 // Node `at` becomes `op` under its old name and place. `outputs` are existing values that it now produces; a
-// kNone there is a new value. Returns the outputs.
+// kNone there is a new value, an empty list all new. Returns the outputs.
 std::vector<ValueId> replace_node(Graph& graph, NodeId at, const OpType& op, Attributes attributes,
                                   std::vector<ValueId> inputs, std::vector<ValueId> outputs);
 
