@@ -3,9 +3,11 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "graph/kernel.h"
 
 namespace mpt {
 
-void fuse(Graph& graph);
+// `kernels` are the backend's: a fused convolution is made only where a fast one runs it.
+void fuse(Graph& graph, const KernelTable& kernels);
 
 }  // namespace mpt
