@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "ops/cost.h"
+#include "ops/image_normalize/rewrites.h"
 
 namespace mpt {
 
@@ -45,6 +46,7 @@ ValueId image_normalize(GraphBuilder& builder, ValueId images, ImageNormalizeAtt
 
 void register_image_normalize(OpTable& table) {
     table.add(image_normalize_op);
+    table.add(image_normalize_takes_cast);
 }
 
 }  // namespace mpt

@@ -3,6 +3,7 @@
 #include "ops/cast/cast.h"
 #include "ops/cost.h"
 #include "ops/log_softmax/log_softmax.h"
+#include "ops/softmax_cross_entropy/rewrites.h"
 
 namespace mpt {
 
@@ -99,6 +100,7 @@ ValueId softmax_cross_entropy_backward(GraphBuilder& builder, const SoftmaxCross
 void register_softmax_cross_entropy(OpTable& table) {
     table.add(softmax_cross_entropy_op);
     table.add(softmax_cross_entropy_backward_op);
+    table.add(log_softmax_takes_nll_loss);
 }
 
 }  // namespace mpt
