@@ -32,6 +32,8 @@ struct Sample {
     double tolerance_factor = 1;        // multiplies the tolerance of dtype and reduction length
     std::int64_t reduction_length = 1;  // how many terms one output element sums
     bool check_gradient = true;
+    // Outputs that sum values of another output as stored, and so carry its rounding.
+    std::vector<int> sums_stored = {};
     // For an op whose inputs cannot be drawn at random: the test file that covers it, with its own reference.
     std::string tested_by = {};
 };

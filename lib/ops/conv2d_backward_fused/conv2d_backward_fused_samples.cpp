@@ -30,7 +30,7 @@ Sample sample_of(const Case& c, Conv2dBackwardFusedAttributes a) {
     Sample sample;
     sample.op = &conv2d_backward_fused_op_for(a);
     sample.attributes = a;
-    sample.name = fmt::format("{} out={} {}", to_string(c.x), c.out_channels, print(a));
+    sample.name = fmt::format("{} out={}", to_string(c.x), c.out_channels);
     sample.inputs.assign(in::kCount, SampleInput{{}, 0, 0, Kind::kAbsent});
     const auto give = [&](bool given, int index, const SampleInput& input) {
         if (given) sample.inputs[static_cast<std::size_t>(index)] = input;
@@ -45,6 +45,7 @@ Sample sample_of(const Case& c, Conv2dBackwardFusedAttributes a) {
     give(a.num_references >= 1, in::kRef1, x);
     give(a.num_references >= 2, in::kRef2, x);
     give(a.need_weight, in::kBuffer, {w, -1, 1, Kind::kWide});
+    if (a.reductions) sample.sums_stored = {outputs_of(a).reductions};
     // The longest sum: the weight gradient's over pixels, or the data gradient's over kernel and channels.
     sample.reduction_length =
         std::max(g.shape[0] * g.shape[1] * g.shape[2], c.kernel * c.kernel * c.out_channels);

@@ -24,12 +24,13 @@ void register_conv2d_fused_samples(SampleTable& table) {
                     if (relu && !affine) continue;
                     const Conv2dFusedAttributes attributes{c.stride, c.pad, affine, relu, statistics};
                     Sample sample;
-                    sample.name = fmt::format("{} out={} kernel={} {}", to_string(c.x), c.out_channels,
-                                              c.kernel, print(attributes));
+                    sample.name =
+                        fmt::format("{} out={} kernel={}", to_string(c.x), c.out_channels, c.kernel);
                     sample.op = &conv2d_fused_op;
                     sample.attributes = attributes;
                     sample.inputs = {x, affine ? vector : absent, affine ? vector : absent, w};
                     sample.reduction_length = c.kernel * c.kernel * c.x[3];
+                    if (statistics) sample.sums_stored = {1};
                     table.add(std::move(sample));
                 }
     }
