@@ -23,7 +23,8 @@ std::string nodes_of(const Graph& graph, Phase phase) {
         for (std::size_t i = 0; i < node.inputs.size(); ++i)
             text += (i ? ", " : "") +
                     (node.inputs[i] == kNone ? std::string("-") : graph.value(node.inputs[i]).name);
-        text += ") ";
+        const std::string attributes = node.attributes.text();
+        text += attributes.empty() ? ")\n" : ") " + attributes + "\n";
     }
     return text;
 }
