@@ -63,10 +63,10 @@ struct Run {
     StepControl control;
 };
 
-Run train(const RunConfig& config, int steps, int threads = 2) {
+Run train(const RunConfig& config, int steps, int threads = 2, std::uint64_t seed = 7) {
     TrainingProgram program(config, toy_data(), threads);
     program.allocate();
-    program.initialize(7);
+    program.initialize(seed);
     Run run;
     const std::int64_t micro = config.train.micro_batch();
     for (int step = 0; step < steps; ++step) {
@@ -102,13 +102,15 @@ TEST_CASE("the same run has the same bits", "[program]") {
     CHECK(first.weights == second.weights);
 }
 
+// Of seeds 1 to 12 all but 7 agree to 4e-7 after an update; 7 is 1.3e-4 apart, as a relu that rounding flips
+// would make it.
 TEST_CASE("fused and unfused graphs agree", "[program]") {
     RunConfig config = toy_config(PrecisionMode::kFp32);
-    const Run fused = train(config, 4);
+    const Run fused = train(config, 3, 2, 8);
     config.debug.skip_passes = {"fuse"};
-    const Run plain = train(config, 4);
+    const Run plain = train(config, 3, 2, 8);
     for (std::size_t i = 0; i < fused.losses.size(); ++i)
-        CHECK(fused.losses[i] == Approx(plain.losses[i]).epsilon(2e-4));
+        CHECK(fused.losses[i] == Approx(plain.losses[i]).epsilon(1e-5));
 }
 
 TEST_CASE("recomputing blocks gives the same losses and needs less memory", "[program]") {
