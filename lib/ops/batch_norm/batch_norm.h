@@ -1,11 +1,14 @@
-// Batch normalisation over all but the last dimension (Ioffe & Szegedy 2015): y = gamma * (x - mean) * rstd +
-// beta with rstd = 1 / sqrt(biased variance + epsilon). x is [..., C], parameters and statistics are [C] and
-// f32. batch_norm:           (x, gamma, beta) -> y, mean, rstd batch_norm_backward:  (grad_y, x, gamma, mean,
-// rstd) -> grad_x, grad_gamma, grad_beta batch_norm_inference: (x, gamma, beta, running_mean, running_var) ->
-// y running_statistics:   (running_mean, running_var, mean, rstd) -> both updated in place, new = (1 -
-// momentum) old
-//                       + momentum batch, with the unbiased variance (1 / rstd^2 - epsilon) * count / (count
-//                       - 1)
+// Batch normalisation over all but the last dimension (Ioffe & Szegedy 2015): x is [..., C], parameters and
+// statistics are f32 [C].
+//   batch_norm:           (x, gamma, beta) -> y, mean, rstd; y = gamma * (x - mean) * rstd + beta, rstd = 1 /
+//                         sqrt(biased variance + epsilon)
+//   batch_norm_backward:  (grad_y, x, gamma, mean, rstd) -> grad_x, grad_gamma, grad_beta
+//   batch_norm_inference: (x, gamma, beta, running_mean, running_var) -> y
+//   running_statistics:   (running_mean, running_var, mean, rstd) -> both updated in place: new = (1 -
+//   momentum)
+//                         old + momentum batch, with the unbiased variance (1 / rstd^2 - epsilon) * count /
+//                         (count - 1), as PyTorch; a channel whose batch statistics are not finite keeps its
+//                         old values, or one overflow in f16 would spoil every later evaluation
 #pragma once
 
 #include "graph/builder.h"

@@ -80,6 +80,8 @@ void run_running_statistics(const Signature& s, const KernelArgs& a) {
     for (std::int64_t c = 0; c < mean.size(); ++c) {
         const double biased = std::max(0.0, 1 / (rstd(c) * rstd(c)) - attributes.epsilon);
         const double unbiased = biased * count / std::max(1.0, count - 1);
+        // A batch that overflowed must not spoil the running values for good: its update is skipped as well.
+        if (!std::isfinite(mean(c)) || !std::isfinite(unbiased)) continue;
         reference::output(s, a, 0).set(c, (1 - momentum) * old_mean(c) + momentum * mean(c));
         reference::output(s, a, 1).set(c, (1 - momentum) * old_var(c) + momentum * unbiased);
     }
