@@ -19,6 +19,7 @@ namespace mpt::test {
 struct Finished {
     int exit_code = 0;  // 128 + signal when one ended it
     std::string out, err;
+    std::int64_t peak_bytes = 0;  // largest resident memory
 };
 
 struct Surroundings {
@@ -48,9 +49,10 @@ class Process {
     void signal(int number) const { kill(child_, number); }
     Finished wait() {
         int status = 0;
-        waitpid(child_, &status, 0);
+        rusage usage{};
+        wait4(child_, &status, 0, &usage);
         const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        return {code, file_text(out_), file_text(err_)};
+        return {code, file_text(out_), file_text(err_), usage.ru_maxrss * 1024};
     }
 
   private:
