@@ -71,6 +71,7 @@ class Trainer {
     void open_directory();
     void announce();
     void load_start();
+    void check_end() const;
     bool finished() const;
     Update train_one_update();
     void record(const Update& update);
@@ -93,6 +94,7 @@ class Trainer {
     const RunConfig& config_;
     RunDirectory directory_;
     Start start_;
+    std::string start_line_;  // what the weights start from, when not from their initialisers
     RunData data_;
     std::unique_ptr<TrainingProgram> program_;
     std::unique_ptr<BatchStream> stream_;
@@ -125,7 +127,21 @@ TrainResult Trainer::run() {
                        fmt::format("{} evaluations without improvement", state_.best.rounds_since));
         }
     }
-    return must_stop() ? stopped() : end("done", "");
+    if (must_stop()) return stopped();
+    check_end();
+    return end("done", "");
+}
+
+// A run too short for the divergence rule must not end as if all were well.
+void Trainer::check_end() const {
+    const std::string tensor = first_nonfinite(store_of(*program_));
+    if (state_.nonfinite_losses == 0 && tensor.empty()) return;
+    throw Error(
+        ExitCode::kDivergence,
+        fmt::format("training diverged: the run ended at update {} with {}; last finite loss {}; try a lower "
+                    "optimizer.lr, a warm-up or optimizer.clip_norm",
+                    step(), tensor.empty() ? "a loss that is not finite" : tensor + " not finite",
+                    state_.last_finite_loss ? fmt::format("{:.6g}", *state_.last_finite_loss) : "none"));
 }
 
 // Everything that can be refused is refused before the directory is touched. Returns false when asked to
@@ -141,11 +157,11 @@ bool Trainer::prepare() {
     expect_batches(*program_, config_, data_, position);
     program_->check_fits(memory_limit(config_));
     stream_ = std::make_unique<BatchStream>(*data_.train, training_stream(config_, position));
-    open_directory();
-    announce();
     program_->allocate();
     program_->initialize(config_.seed);
     load_start();
+    open_directory();
+    announce();
     return true;
 }
 
@@ -187,9 +203,11 @@ void Trainer::announce() {
     log_->say(program_->decay_summary());
     const std::string memory = print(program_->memory());
     log_->say(memory.substr(0, memory.find_last_not_of('\n') + 1));
-    if (!config_.debug.dump_graph) return;
-    replace_file(directory_.graph(), program_->graph_text());
-    log_->say("graphs: " + directory_.graph().string());
+    if (config_.debug.dump_graph) {
+        replace_file(directory_.graph(), program_->graph_text());
+        log_->say("graphs: " + directory_.graph().string());
+    }
+    if (!start_line_.empty()) log_->say(start_line_);
 }
 
 void Trainer::load_start() {
@@ -198,17 +216,15 @@ void Trainer::load_start() {
     state_.class_names = data_.train->info().class_names;
     if (!start_.checkpoint) {
         state_.control = program_->control();
-        if (!config_.checkpoint.init_from.empty()) log_->say(load_initial_weights(*program_, config_));
+        if (!config_.checkpoint.init_from.empty()) start_line_ = load_initial_weights(*program_, config_);
         return;
     }
-    std::vector<std::string> notices;
-    state_ = restore(*program_, *start_.checkpoint, config_, state_.num_samples, &notices);
+    state_ = restore(*program_, *start_.checkpoint, config_, state_.num_samples, &start_.notices);
     state_.class_names = data_.train->info().class_names;
     elapsed_before_ = state_.elapsed;
-    for (const std::string& notice : notices) log_->warn(notice);
     last_checkpoint_ = start_.checkpoint->head.path.string();
     if (start_.continues) saved_step_ = step();
-    log_->say(fmt::format("resumed from {} at update {}", last_checkpoint_, step()));
+    start_line_ = fmt::format("resumed from {} at update {}", last_checkpoint_, step());
 }
 
 bool Trainer::finished() const {
