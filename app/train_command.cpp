@@ -47,6 +47,15 @@ std::string absolute(const std::string& path) {
     return fs::absolute(path).lexically_normal().string();
 }
 
+// An empty word is most often a shell variable that is not set; it must not silently mean the default.
+void refuse_empty(const CLI::App& app) {
+    for (const char* name : {"--output", "--init-from", "--device", "--threads", "--config"}) {
+        const CLI::Option* option = app.get_option(name);
+        if (option->count() > 0 && option->results().front().empty())
+            throw Error(ExitCode::kUsage, std::string(name) + " is given an empty value");
+    }
+}
+
 TrainRequest request_of(const TrainOptions& options) {
     std::vector<std::string> overrides;
     if (!options.output.empty()) overrides.push_back("output_dir=" + absolute(options.output));
@@ -59,6 +68,9 @@ TrainRequest request_of(const TrainOptions& options) {
     request.resolved = std::move(read.resolved);
     request.warnings = std::move(read.warnings);
     if (options.resume_option->count() > 0) {
+        if (!options.init_from.empty())
+            throw Error(ExitCode::kUsage,
+                        "--resume and --init-from exclude each other: a resumed run has its weights");
         const bool automatic = options.resume.empty() || options.resume == "auto";
         request.resume.kind = automatic ? ResumeKind::kAuto : ResumeKind::kPath;
         request.resume.path = options.resume;
@@ -80,6 +92,7 @@ int train_command(const std::vector<std::string>& arguments) {
         fmt::print("{}", version_text());
         return 0;
     }
+    refuse_empty(app);
     TrainRequest request = request_of(options);
     request.stop = &catch_stop_signals();
     const TrainResult result = train(request);

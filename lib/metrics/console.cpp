@@ -43,6 +43,15 @@ ProgressStyle possible_style(ProgressStyle wanted, std::FILE* out) {
     return capable || wanted == ProgressStyle::kBar ? ProgressStyle::kBar : ProgressStyle::kPlain;
 }
 
+std::string print_loss(double loss) {
+    return std::abs(loss) < 1e6 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
+}
+
+std::string print_rate(double per_sec) {
+    if (!std::isfinite(per_sec)) return "-";
+    return per_sec < 100 ? fmt::format("{:.2f}", per_sec) : fmt::format("{:.0f}", per_sec);
+}
+
 std::string print_duration(double seconds) {
     if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e8) return "-";
     const auto whole = static_cast<std::int64_t>(std::llround(seconds));
@@ -53,17 +62,18 @@ std::string print_duration(double seconds) {
 }
 
 std::string print(const Progress& progress) {
-    return fmt::format("epoch {}  update {}  loss {:.4f}  top1 {:.1f} %  {:.0f} images/s  eta {}",
+    return fmt::format("epoch {}  update {}  loss {}  top1 {:.1f} %  {} images/s  eta {}",
                        share(progress.epoch, progress.num_epochs), share(progress.step, progress.num_steps),
-                       progress.loss, 100 * progress.top1, progress.images_per_sec,
+                       print_loss(progress.loss), 100 * progress.top1, print_rate(progress.images_per_sec),
                        print_duration(progress.eta_seconds));
 }
 
 std::string print_bar(const Progress& progress, int columns) {
     const std::string head = fmt::format("epoch {} ", share(progress.epoch, progress.num_epochs));
-    const std::string tail = fmt::format(
-        " {} loss {:.4f} top1 {:.1f} % {:.0f} images/s eta {}", share(progress.step, progress.num_steps),
-        progress.loss, 100 * progress.top1, progress.images_per_sec, print_duration(progress.eta_seconds));
+    const std::string tail =
+        fmt::format(" {} loss {} top1 {:.1f} % {} images/s eta {}", share(progress.step, progress.num_steps),
+                    print_loss(progress.loss), 100 * progress.top1, print_rate(progress.images_per_sec),
+                    print_duration(progress.eta_seconds));
     const int room =
         columns - 1 - static_cast<int>(head.size() + tail.size()) - 2;  // the last column stays free
     const int width = std::min(room, 30);

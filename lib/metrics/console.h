@@ -27,6 +27,8 @@ struct Progress {
 std::string print(const Progress& progress);
 // "epoch 1/5 [=====>    ] 10/469 loss ...", narrower than `columns`.
 std::string print_bar(const Progress& progress, int columns);
+std::string print_loss(double loss);         // four decimals, or a power of ten when it is huge
+std::string print_rate(double per_sec);      // whole, with two decimals below 100; "-" when there is none
 std::string print_duration(double seconds);  // 0:07, 1:02:03; "-" when it is not finite
 
 class Console {

@@ -27,8 +27,8 @@ void RunLog::write(const TrainRow& row, const Progress& progress) {
 void RunLog::write(const EvaluationRow& row) {
     metrics_.write(to_json(row));
     console_.end_bar();
-    say(fmt::format("eval  epoch {}  update {}  loss {:.4f}  top1 {:.2f} %  top5 {:.2f} %  of {} samples{}{}",
-                    row.epoch, row.step, row.loss, 100 * row.top1, 100 * row.top5, row.samples,
+    say(fmt::format("eval  epoch {}  update {}  loss {}  top1 {:.2f} %  top5 {:.2f} %  of {} samples{}{}",
+                    row.epoch, row.step, print_loss(row.loss), 100 * row.top1, 100 * row.top5, row.samples,
                     row.ema ? "  (moving average)" : "", row.improved ? "  best so far" : ""));
 }
 
@@ -36,11 +36,11 @@ void RunLog::write(const SummaryRow& row) {
     metrics_.write(to_json(row));
     console_.end_bar();
     std::string text = fmt::format(
-        "{}: {} updates, {} applied, {} skipped; {:.0f} images/s median, {:.0f} mean", row.end, row.attempted,
-        row.applied, row.skipped, row.images_per_sec_median, row.images_per_sec_mean);
+        "{}: {} updates, {} applied, {} skipped; {} images/s median, {} mean", row.end, row.attempted,
+        row.applied, row.skipped, print_rate(row.images_per_sec_median), print_rate(row.images_per_sec_mean));
     if (row.evaluation)
-        text += fmt::format("; top1 {:.2f} %, top5 {:.2f} %, loss {:.4f}", 100 * row.evaluation->top1,
-                            100 * row.evaluation->top5, row.evaluation->loss);
+        text += fmt::format("; top1 {:.2f} %, top5 {:.2f} %, loss {}", 100 * row.evaluation->top1,
+                            100 * row.evaluation->top5, print_loss(row.evaluation->loss));
     say(text);
     if (!row.checkpoint.empty()) say("checkpoint: " + row.checkpoint);
     if (!row.best_checkpoint.empty())
