@@ -113,8 +113,13 @@ RunData open_data(const RunConfig& config) {
     data.train = std::move(train.source);
     std::vector<std::string> ignored;  // the same as for the training data
     data.test = open_test_data(config, &ignored);
-    if (data.train->info().origin == "synthetic")
-        data.warnings.push_back("the images are synthetic: accuracy on them means nothing");
+    const bool synthetic = data.train->info().origin == "synthetic";
+    if (synthetic != (data.test->info().origin == "synthetic"))
+        throw Error(
+            ExitCode::kData,
+            config.data.path + ": has only the " + (synthetic ? "test" : "training") +
+                " files; data.if_missing: synthetic stands in for a data set that is not there at all");
+    if (synthetic) data.warnings.push_back("the images are synthetic: accuracy on them means nothing");
     if (data.test->geometry() != data.train->geometry())
         throw Error(ExitCode::kData, data.test->info().origin + ": test images are " +
                                          to_string(data.test->geometry()) + ", training images " +
