@@ -1,0 +1,175 @@
+// Norms over the last dimension, row by row, for layer_norm and rms_norm. For *_cpu.cpp files only. A row is
+// read several times, but stays in the nearest cache.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ops/simd_kernel.h"
+
+namespace mpt::row_norm {
+
+enum class Centre { kMean, kZero };  // of layer_norm, of rms_norm
+
+inline constexpr std::int64_t kRows = 64;  // summed in f32 before they go to f64
+
+inline __m256 only(__m256 v, simd::Full) {
+    return v;
+}
+inline __m256 only(__m256 v, simd::Some lanes) {
+    return _mm256_and_ps(v, _mm256_castsi256_ps(simd::mask_of(lanes)));
+}
+
+// Sums over [0, width) of the `count` terms that terms(i, lanes, out) writes.
+template <int count, typename Terms>
+std::array<double, count> sums_over(std::int64_t width, const Terms& terms) {
+    constexpr int kChains = 4;  // hide the latency of an addition
+    __m256 sums[kChains][count];
+    for (auto& chain : sums)
+        for (__m256& sum : chain) sum = _mm256_setzero_ps();
+    __m256 term[count];
+    std::int64_t i = 0;
+    for (; i + kChains * simd::kLanes <= width; i += kChains * simd::kLanes)
+        for (int c = 0; c < kChains; ++c) {
+            terms(i + c * simd::kLanes, simd::Full{}, term);
+            for (int t = 0; t < count; ++t) sums[c][t] = _mm256_add_ps(sums[c][t], term[t]);
+        }
+    simd::for_lanes(i, width, [&](std::int64_t at, auto lanes) {
+        terms(at, lanes, term);
+        for (int t = 0; t < count; ++t) sums[0][t] = _mm256_add_ps(sums[0][t], only(term[t], lanes));
+    });
+    std::array<double, count> totals;
+    for (int t = 0; t < count; ++t)
+        totals[static_cast<std::size_t>(t)] = simd::sum_of(
+            _mm256_add_ps(_mm256_add_ps(sums[0][t], sums[1][t]), _mm256_add_ps(sums[2][t], sums[3][t])));
+    return totals;
+}
+
+struct Statistics {
+    float mean = 0, rstd = 0;
+};
+
+template <Centre centre, typename T>
+Statistics statistics_of(const T* x, std::int64_t width, double epsilon) {
+    const double n = static_cast<double>(width);
+    double mean = 0;
+    if constexpr (centre == Centre::kMean)
+        mean = sums_over<1>(width, [=](std::int64_t i, auto lanes,
+                                       __m256* term) { term[0] = simd::load(x + i, lanes); })[0] /
+               n;
+    const __m256 origin = _mm256_set1_ps(static_cast<float>(mean));
+    const auto moved = sums_over<2>(width, [=](std::int64_t i, auto lanes, __m256* term) {
+        term[0] = _mm256_sub_ps(simd::load(x + i, lanes), origin);
+        term[1] = _mm256_mul_ps(term[0], term[0]);
+    });
+    double variance = moved[1] / n;
+    if constexpr (centre == Centre::kMean) {
+        // The mean was rounded, and its sum was f32: correct both.
+        const double rest = moved[0] / n;
+        mean = static_cast<double>(static_cast<float>(mean)) + rest;
+        variance -= rest * rest;
+    }
+    // Not std::max: a NaN must stay one.
+    const double rstd = 1 / std::sqrt((variance < 0 ? 0 : variance) + epsilon);
+    return {static_cast<float>(mean), static_cast<float>(rstd)};
+}
+
+// y = (x - mean) rstd gain + bias; bias may be null.
+template <typename T>
+void apply(const T* x, const Statistics& of_row, const float* gain, const float* bias, T* y,
+           std::int64_t width) {
+    const __m256 mean = _mm256_set1_ps(of_row.mean), rstd = _mm256_set1_ps(of_row.rstd);
+    simd::for_lanes(0, width, [=](std::int64_t i, auto lanes) {
+        const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(simd::load(x + i, lanes), mean), rstd);
+        const __m256 shift = bias == nullptr ? _mm256_setzero_ps() : simd::load(bias + i, lanes);
+        simd::store(y + i, _mm256_fmadd_ps(xhat, simd::load(gain + i, lanes), shift), lanes);
+    });
+}
+
+inline std::int64_t grain_of(std::int64_t width) {
+    return std::max<std::int64_t>(1, simd::kGrain / width);
+}
+
+// Each thread's sums over its rows of grad_y xhat and grad_y, in f64, and the f32 sums of its present block.
+struct ColumnSums {
+    double* wide;   // [threads][2][width]
+    float* narrow;  // [threads][2][width]
+    std::int64_t width;
+    int num_threads;
+
+    ColumnSums(void* memory, std::int64_t row_width, int threads)
+        : wide(static_cast<double*>(memory)),
+          narrow(reinterpret_cast<float*>(wide + 2 * row_width * threads)),
+          width(row_width),
+          num_threads(threads) {}
+    static std::size_t bytes(std::int64_t width, int num_threads) {
+        return static_cast<std::size_t>(2 * width * num_threads) * (sizeof(double) + sizeof(float));
+    }
+    void clear() const {
+        std::fill_n(wide, 2 * width * num_threads, 0.0);
+        std::fill_n(narrow, 2 * width * num_threads, 0.0f);
+    }
+    float* of_thread(int thread) const { return narrow + 2 * width * thread; }
+    void flush(int thread) const {
+        double* to = wide + 2 * width * thread;
+        float* from = of_thread(thread);
+        simd::for_lanes(0, 2 * width, [=](std::int64_t i, auto lanes) {
+            simd::add_to(to + i, simd::load(from + i, lanes), lanes);
+            simd::store(from + i, _mm256_setzero_ps(), lanes);
+        });
+    }
+    // Of all threads, in their order; `second` may be null.
+    void total(float* first, float* second) const {
+        for (std::int64_t i = 0; i < width; ++i) {
+            double sums[2] = {0, 0};
+            for (int thread = 0; thread < num_threads; ++thread)
+                for (int k = 0; k < 2; ++k) sums[k] += wide[(2 * thread + k) * width + i];
+            first[i] = static_cast<float>(sums[0]);
+            if (second != nullptr) second[i] = static_cast<float>(sums[1]);
+        }
+    }
+};
+
+// One row of grad_x = rstd (g - average(g) - xhat average(g xhat)) with g = grad_y gain; without the first
+// average where the norm does not centre. Adds the row to the sums of grad_y xhat and of grad_y.
+template <Centre centre, typename T>
+void backward_row(const T* grad_y, const T* x, const float* gain, const Statistics& of_row, T* grad_x,
+                  float* sums, std::int64_t width) {
+    const __m256 mean = _mm256_set1_ps(of_row.mean), rstd = _mm256_set1_ps(of_row.rstd);
+    const auto totals = sums_over<2>(width, [=](std::int64_t i, auto lanes, __m256* term) {
+        term[0] = _mm256_mul_ps(simd::load(grad_y + i, lanes), simd::load(gain + i, lanes));
+        term[1] = _mm256_mul_ps(term[0], _mm256_mul_ps(_mm256_sub_ps(simd::load(x + i, lanes), mean), rstd));
+    });
+    const double n = static_cast<double>(width);
+    const __m256 average = _mm256_set1_ps(centre == Centre::kMean ? static_cast<float>(totals[0] / n) : 0.0f);
+    const __m256 along = _mm256_set1_ps(static_cast<float>(totals[1] / n));
+    simd::for_lanes(0, width, [=](std::int64_t i, auto lanes) {
+        const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(simd::load(x + i, lanes), mean), rstd);
+        const __m256 gradient = simd::load(grad_y + i, lanes);
+        float* products = sums + i;
+        float* plain = sums + width + i;
+        simd::store(products, _mm256_fmadd_ps(gradient, xhat, simd::load(products, lanes)), lanes);
+        simd::store(plain, _mm256_add_ps(gradient, simd::load(plain, lanes)), lanes);
+        const __m256 scaled = _mm256_sub_ps(_mm256_mul_ps(gradient, simd::load(gain + i, lanes)), average);
+        simd::store(grad_x + i, _mm256_mul_ps(rstd, _mm256_fnmadd_ps(xhat, along, scaled)), lanes);
+    });
+}
+
+// All rows; statistics(row) gives a row's.
+template <Centre centre, typename T, typename OfRow>
+void backward(const T* grad_y, const T* x, const float* gain, const OfRow& statistics, T* grad_x,
+              std::int64_t rows, const ColumnSums& sums) {
+    sums.clear();
+    const std::int64_t width = sums.width;
+    cpu::parallel_for(rows, grain_of(width), sums.num_threads, [&](cpu::Range range, int thread) {
+        for (std::int64_t r = range.begin; r < range.end; ++r) {
+            backward_row<centre>(grad_y + r * width, x + r * width, gain, statistics(r), grad_x + r * width,
+                                 sums.of_thread(thread), width);
+            if ((r - range.begin) % kRows == kRows - 1) sums.flush(thread);
+        }
+        sums.flush(thread);
+    });
+}
+
+}  // namespace mpt::row_norm
