@@ -1,0 +1,167 @@
+// Scores are computed again tile by tile; the probabilities come from the saved logsumexp. A head is one
+// thread's, so that all sums have one order.
+#include "ops/attention/attention_backward_kernel.h"
+#include "ops/attention/attention_tiles.h"
+
+namespace mpt {
+
+namespace {
+
+using namespace attention_tiles;
+
+// One thread's f32 memory: keys and values of a head and their gradients, and a tile of queries.
+struct Scratch {
+    float *keys, *keys_transposed, *values_transposed, *grad_keys, *grad_values;
+    float *queries, *grad_outputs, *grad_queries, *scores, *grad_scores;
+
+    Scratch(float* memory, const AttentionExtent& e) {
+        const std::int64_t width = padded(e.size), all = e.keys * width, tile = kQueries * width;
+        const std::int64_t transposed = num_tile_keys(e.keys) * e.size;
+        const auto next = [&](std::int64_t elements) {
+            float* start = memory;
+            memory += elements;
+            return start;
+        };
+        keys = next(all);
+        keys_transposed = next(transposed);
+        values_transposed = next(transposed);
+        grad_keys = next(all);
+        grad_values = next(all);
+        queries = next(tile);
+        grad_outputs = next(tile);
+        grad_queries = next(tile);
+        scores = next(kQueries * kKeys);
+        grad_scores = next(kQueries * kKeys);
+    }
+    static std::int64_t elements(const AttentionExtent& e) {
+        return padded(3 * (e.keys + kQueries) * padded(e.size) + 2 * num_tile_keys(e.keys) * e.size +
+                      2 * kQueries * kKeys);
+    }
+};
+
+// Turns a row's scores and products grad_o . v into the probabilities and the gradients of the scores:
+// p = exp(score - logsumexp), p (product - grad_o . o); zero from `seen` on.
+void finish_row(float* scores, float* products, std::int64_t seen, std::int64_t count, float logsumexp,
+                float along) {
+    simd::for_lanes(0, seen, [=](std::int64_t j, auto lanes) {
+        const __m256 p = simd::exp(_mm256_sub_ps(simd::load(scores + j, lanes), _mm256_set1_ps(logsumexp)));
+        const __m256 distance = _mm256_sub_ps(simd::load(products + j, lanes), _mm256_set1_ps(along));
+        simd::store(scores + j, p, lanes);
+        simd::store(products + j, _mm256_mul_ps(p, distance), lanes);
+    });
+    std::fill(scores + seen, scores + count, 0.0f);
+    std::fill(products + seen, products + count, 0.0f);
+}
+
+template <typename T>
+struct Backward {
+    AttentionExtent e;
+    const T *grad_o, *q, *k, *v, *o;
+    const float* logsumexp;
+    const std::int32_t* lengths;  // may be null
+    T *grad_q, *grad_k, *grad_v;
+
+    void run_head(std::int64_t index, const Scratch& scratch) const {
+        const std::int64_t b = index / e.heads, h = index % e.heads;
+        const std::int64_t length = lengths == nullptr ? e.keys : lengths[b];
+        const std::int64_t seen = e.num_seen(e.queries - 1, length), width = padded(e.size);
+        const std::int64_t key_row = (b * e.keys * e.heads + h) * e.size;
+        pack_rows(rows(k + key_row), seen, e.size, 1, scratch.keys);
+        pack_transposed(rows(k + key_row), seen, e.size, scratch.keys_transposed);
+        pack_transposed(rows(v + key_row), seen, e.size, scratch.values_transposed);
+        std::fill_n(scratch.grad_keys, e.keys * width, 0.0f);
+        std::fill_n(scratch.grad_values, e.keys * width, 0.0f);
+        for (std::int64_t first = 0; first < e.queries; first += kQueries)
+            run_tile({b, h, first, std::min(kQueries, e.queries - first), length}, scratch);
+        unpack_rows(scratch.grad_keys, e.keys, e.size, 1, rows(grad_k + key_row));
+        unpack_rows(scratch.grad_values, e.keys, e.size, 1, rows(grad_v + key_row));
+    }
+
+  private:
+    struct Tile {
+        std::int64_t batch, head, first, count, length;
+    };
+
+    template <typename U>
+    Rows<U> rows(U* data) const {
+        return {data, e.heads * e.size};
+    }
+
+    void run_tile(const Tile& tile, const Scratch& scratch) const {
+        const std::int64_t width = padded(e.size), count = tile.count;
+        const std::int64_t at =
+            ((tile.batch * e.queries + tile.first) * e.heads + tile.head) * e.size;  // of its first row
+        const float scale = static_cast<float>(e.scale());
+        pack_rows(rows(q + at), count, e.size, scale, scratch.queries);
+        pack_rows(rows(grad_o + at), count, e.size, 1, scratch.grad_outputs);
+        float along[kQueries];
+        for (std::int64_t r = 0; r < count; ++r)
+            along[r] = dot(scratch.grad_outputs + r * width, rows(o + at).at(r));
+        const std::int64_t seen = e.num_seen(tile.first + count - 1, tile.length);
+        if (seen == 0) std::fill_n(scratch.grad_queries, count * width, 0.0f);
+        for (std::int64_t key = 0; key < seen; key += kKeys)
+            run_keys(tile, key, std::min(kKeys, seen - key), along, scratch);
+        unpack_rows(scratch.grad_queries, count, e.size, scale, rows(grad_q + at));
+    }
+
+    float dot(const float* a, const T* b) const {
+        __m256 sum = _mm256_setzero_ps();
+        simd::for_lanes(0, e.size, [&](std::int64_t i, auto lanes) {
+            sum = _mm256_fmadd_ps(simd::load(a + i, lanes), simd::load(b + i, lanes), sum);
+        });
+        return static_cast<float>(simd::sum_of(sum));
+    }
+
+    // The queries are scaled already, so that grad_scores^T queries is the whole gradient of the keys.
+    void run_keys(const Tile& tile, std::int64_t key, std::int64_t keys, const float* along,
+                  const Scratch& scratch) const {
+        const std::int64_t width = padded(e.size), count = tile.count, columns = padded(keys);
+        const Matrix scores{scratch.scores, kKeys}, grad_scores{scratch.grad_scores, kKeys};
+        product<Into::kSet>({count, columns, e.size}, {scratch.queries, width, 1},
+                            scratch.keys_transposed + key * e.size, kKeys, scores);
+        product<Into::kSet>({count, columns, e.size}, {scratch.grad_outputs, width, 1},
+                            scratch.values_transposed + key * e.size, kKeys, grad_scores);
+        const float* statistics = logsumexp + (tile.batch * e.heads + tile.head) * e.queries + tile.first;
+        for (std::int64_t r = 0; r < count; ++r)
+            finish_row(scores.data + r * kKeys, grad_scores.data + r * kKeys,
+                       std::clamp<std::int64_t>(e.num_seen(tile.first + r, tile.length) - key, 0, keys),
+                       columns, statistics[r], along[r]);
+        product<Into::kAdd>({keys, width, count}, {scores.data, 1, kKeys}, scratch.grad_outputs, width,
+                            {scratch.grad_values + key * width, width});
+        product<Into::kAdd>({keys, width, count}, {grad_scores.data, 1, kKeys}, scratch.queries, width,
+                            {scratch.grad_keys + key * width, width});
+        product(key == 0 ? Into::kSet : Into::kAdd, {count, width, keys}, {grad_scores.data, kKeys, 1},
+                scratch.keys + key * width, width, {scratch.grad_queries, width});
+    }
+};
+
+void run(const Signature& s, const KernelArgs& a) {
+    const AttentionExtent e(s.in(1).shape, s.in(2).shape, s.attributes.as<AttentionAttributes>());
+    simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        const Backward<T> backward{e,
+                                   simd::input<T>(a, 0),
+                                   simd::input<T>(a, 1),
+                                   simd::input<T>(a, 2),
+                                   simd::input<T>(a, 3),
+                                   simd::input<T>(a, 4),
+                                   simd::input<float>(a, 5),
+                                   s.has(6) ? simd::input<std::int32_t>(a, 6) : nullptr,
+                                   simd::output<T>(a, 0),
+                                   simd::output<T>(a, 1),
+                                   simd::output<T>(a, 2)};
+        cpu::parallel_for(e.batch * e.heads, 1, s.num_threads, [&](cpu::Range heads, int thread) {
+            const Scratch scratch(static_cast<float*>(a.workspace) + thread * Scratch::elements(e), e);
+            for (std::int64_t head = heads.begin; head < heads.end; ++head) backward.run_head(head, scratch);
+        });
+    });
+}
+
+}  // namespace
+
+PreparedKernel attention_backward_prepare(const Signature& s) {
+    const AttentionExtent e(s.in(1).shape, s.in(2).shape, s.attributes.as<AttentionAttributes>());
+    return {[s](const KernelArgs& a) { run(s, a); },
+            static_cast<std::size_t>(Scratch::elements(e) * s.num_threads) * sizeof(float), "avx2 tiles"};
+}
+
+}  // namespace mpt

@@ -1,0 +1,159 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/attention/attention_backward_kernel.h"
+#include "ops/attention/attention_tiles.h"
+
+namespace mpt {
+
+namespace {
+
+using namespace attention_tiles;
+
+// One thread's f32 memory: the keys and values of a head, and a tile of queries.
+struct Scratch {
+    float *keys, *values, *queries, *scores, *sums;
+
+    Scratch(float* memory, const AttentionExtent& e) {
+        keys = memory;
+        values = keys + num_tile_keys(e.keys) * e.size;
+        queries = values + e.keys * padded(e.size);
+        scores = queries + kQueries * padded(e.size);
+        sums = scores + kQueries * kKeys;
+    }
+    static std::int64_t elements(const AttentionExtent& e) {
+        const std::int64_t all =
+            num_tile_keys(e.keys) * e.size + (e.keys + 2 * kQueries) * padded(e.size) + kQueries * kKeys;
+        return padded(all);
+    }
+};
+
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+// The softmax of a row as it grows: the greatest score so far and the sum of exp(score - greatest).
+struct Growing {
+    float greatest = kLeast, sum = 0;
+
+    // Takes the first `seen` of `count` scores, which become exp(score - greatest), the others 0. Returns the
+    // factor that what was summed before shrinks by.
+    float take(float* scores, std::int64_t seen, std::int64_t count) {
+        std::fill(scores + seen, scores + count, 0.0f);
+        if (seen == 0) return 1;
+        const __m256 least = _mm256_set1_ps(kLeast);
+        __m256 best = least;
+        simd::for_lanes(0, seen, [&](std::int64_t j, auto lanes) {
+            best = _mm256_max_ps(only(simd::load(scores + j, lanes), lanes, least), best);
+        });
+        alignas(32) float lane[simd::kLanes];
+        _mm256_store_ps(lane, best);
+        const float before = greatest;
+        for (const float value : lane) greatest = std::max(greatest, value);
+        const float factor = before == kLeast ? 0.0f : std::exp(before - greatest);
+        const __m256 origin = _mm256_set1_ps(greatest);
+        __m256 total = _mm256_setzero_ps();
+        simd::for_lanes(0, seen, [&](std::int64_t j, auto lanes) {
+            const __m256 p = simd::exp(_mm256_sub_ps(simd::load(scores + j, lanes), origin));
+            total = _mm256_add_ps(total, only(p, lanes, _mm256_setzero_ps()));
+            simd::store(scores + j, p, lanes);
+        });
+        sum = sum * factor + static_cast<float>(simd::sum_of(total));
+        return factor;
+    }
+};
+
+void scale_row(float* row, std::int64_t size, float factor) {
+    if (factor == 1) return;
+    const __m256 scale = _mm256_set1_ps(factor);
+    for (std::int64_t i = 0; i < size; i += simd::kLanes)
+        _mm256_storeu_ps(row + i, _mm256_mul_ps(_mm256_loadu_ps(row + i), scale));
+}
+
+template <typename T>
+struct Forward {
+    AttentionExtent e;
+    const T *q, *k, *v;
+    const std::int32_t* lengths;  // may be null
+    T* o;
+    float* logsumexp;
+
+    void run_head(std::int64_t index, const Scratch& scratch) const {
+        const std::int64_t b = index / e.heads, h = index % e.heads, row = e.heads * e.size;
+        const std::int64_t length = lengths == nullptr ? e.keys : lengths[b];
+        const std::int64_t seen = e.num_seen(e.queries - 1, length);
+        const auto rows = [&](auto* data, std::int64_t count) {
+            return Rows<std::remove_pointer_t<decltype(data)>>{data + (b * count * e.heads + h) * e.size,
+                                                               row};
+        };
+        pack_transposed(rows(k, e.keys), seen, e.size, scratch.keys);
+        pack_rows(rows(v, e.keys), seen, e.size, 1, scratch.values);
+        const Rows<const T> queries = rows(q, e.queries);
+        const Rows<T> outputs = rows(o, e.queries);
+        for (std::int64_t first = 0; first < e.queries; first += kQueries) {
+            const std::int64_t count = std::min(kQueries, e.queries - first);
+            pack_rows(Rows<const T>{queries.at(first), row}, count, e.size, static_cast<float>(e.scale()),
+                      scratch.queries);
+            run_tile(first, count, length, scratch, Rows<T>{outputs.at(first), row},
+                     logsumexp + index * e.queries + first);
+        }
+    }
+
+  private:
+    void run_tile(std::int64_t first, std::int64_t count, std::int64_t length, const Scratch& scratch,
+                  const Rows<T>& outputs, float* statistics) const {
+        const std::int64_t width = padded(e.size), seen = e.num_seen(first + count - 1, length);
+        Growing softmax[kQueries];
+        if (seen == 0) std::fill_n(scratch.sums, count * width, 0.0f);
+        for (std::int64_t key = 0; key < seen; key += kKeys) {
+            const std::int64_t keys = std::min(kKeys, seen - key), columns = padded(keys);
+            product<Into::kSet>({count, columns, e.size}, {scratch.queries, width, 1},
+                                scratch.keys + key * e.size, kKeys, {scratch.scores, kKeys});
+            for (std::int64_t r = 0; r < count; ++r) {
+                const std::int64_t own =
+                    std::clamp<std::int64_t>(e.num_seen(first + r, length) - key, 0, keys);
+                const float factor = softmax[r].take(scratch.scores + r * kKeys, own, columns);
+                if (key > 0) scale_row(scratch.sums + r * width, width, factor);
+            }
+            product(key == 0 ? Into::kSet : Into::kAdd, {count, width, keys}, {scratch.scores, kKeys, 1},
+                    scratch.values + key * width, width, {scratch.sums, width});
+        }
+        for (std::int64_t r = 0; r < count; ++r) {
+            const bool blind = e.num_seen(first + r, length) == 0;
+            unpack_rows(scratch.sums + r * width, 1, e.size, blind ? 0 : 1 / softmax[r].sum,
+                        Rows<T>{outputs.at(r), outputs.row});
+            statistics[r] = blind ? 0 : softmax[r].greatest + std::log(softmax[r].sum);
+        }
+    }
+};
+
+void run_attention(const Signature& s, const KernelArgs& a) {
+    const AttentionExtent e(s.in(0).shape, s.in(1).shape, s.attributes.as<AttentionAttributes>());
+    simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        const Forward<T> forward{e,
+                                 simd::input<T>(a, 0),
+                                 simd::input<T>(a, 1),
+                                 simd::input<T>(a, 2),
+                                 s.has(3) ? simd::input<std::int32_t>(a, 3) : nullptr,
+                                 simd::output<T>(a, 0),
+                                 simd::output<float>(a, 1)};
+        cpu::parallel_for(e.batch * e.heads, 1, s.num_threads, [&](cpu::Range heads, int thread) {
+            const Scratch scratch(static_cast<float*>(a.workspace) + thread * Scratch::elements(e), e);
+            for (std::int64_t head = heads.begin; head < heads.end; ++head) forward.run_head(head, scratch);
+        });
+    });
+}
+
+PreparedKernel prepare(const Signature& s) {
+    const AttentionExtent e(s.in(0).shape, s.in(1).shape, s.attributes.as<AttentionAttributes>());
+    return {[s](const KernelArgs& a) { run_attention(s, a); },
+            static_cast<std::size_t>(Scratch::elements(e) * s.num_threads) * sizeof(float), "avx2 tiles"};
+}
+
+}  // namespace
+
+void register_attention_cpu(KernelTable& table) {
+    table.add({attention_op.name, "simd", simd::refusal_unless_same<1, 2>, prepare});
+    table.add({attention_backward_op.name, "simd", simd::refusal_unless_same<1, 2, 3, 4>,
+               attention_backward_prepare});
+}
+
+}  // namespace mpt

@@ -1,0 +1,174 @@
+// What attention's CPU kernels are made of: f32 tiles in the nearest caches and products of them. For
+// *_cpu.cpp files only.
+#pragma once
+
+#include <algorithm>
+
+#include "ops/attention/attention.h"
+#include "ops/simd_kernel.h"
+
+namespace mpt::attention_tiles {
+
+inline constexpr std::int64_t kQueries = 24;  // rows of a tile of scores: four steps of the product
+inline constexpr std::int64_t kKeys = 64;     // its columns
+inline constexpr std::int64_t kColumns = 16;  // of a step of the product: two vectors
+inline constexpr int kRows = 6;               // of a step: 12 of the 16 registers are sums
+
+constexpr std::int64_t padded(std::int64_t columns) {
+    return (columns + kColumns - 1) / kColumns * kColumns;
+}
+
+// Element (i, p) of the left factor is data[i * row + p * step]: both a matrix and its transpose.
+struct Left {
+    const float* data;
+    std::int64_t row, step;
+};
+struct Matrix {
+    float* data;
+    std::int64_t row;  // elements from one row to the next
+};
+struct ProductSize {
+    std::int64_t m, n, k;
+};
+enum class Into { kSet, kAdd };
+
+template <int rows, Into into>
+void product_step(const Left& a, const float* b, std::int64_t b_row, const Matrix& c, std::int64_t k) {
+    __m256 sum[rows][2];
+    for (int r = 0; r < rows; ++r)
+        for (int v = 0; v < 2; ++v)
+            sum[r][v] = into == Into::kAdd ? _mm256_loadu_ps(c.data + r * c.row + v * simd::kLanes)
+                                           : _mm256_setzero_ps();
+    for (std::int64_t p = 0; p < k; ++p) {
+        const __m256 b0 = _mm256_loadu_ps(b + p * b_row), b1 = _mm256_loadu_ps(b + p * b_row + simd::kLanes);
+        for (int r = 0; r < rows; ++r) {
+            const __m256 value = _mm256_broadcast_ss(a.data + r * a.row + p * a.step);
+            sum[r][0] = _mm256_fmadd_ps(value, b0, sum[r][0]);
+            sum[r][1] = _mm256_fmadd_ps(value, b1, sum[r][1]);
+        }
+    }
+    for (int r = 0; r < rows; ++r)
+        for (int v = 0; v < 2; ++v) _mm256_storeu_ps(c.data + r * c.row + v * simd::kLanes, sum[r][v]);
+}
+
+template <Into into>
+void last_step(std::int64_t rows, const Left& a, const float* b, std::int64_t b_row, const Matrix& c,
+               std::int64_t k) {
+    switch (rows) {
+        case 1:
+            return product_step<1, into>(a, b, b_row, c, k);
+        case 2:
+            return product_step<2, into>(a, b, b_row, c, k);
+        case 3:
+            return product_step<3, into>(a, b, b_row, c, k);
+        case 4:
+            return product_step<4, into>(a, b, b_row, c, k);
+        case 5:
+            return product_step<5, into>(a, b, b_row, c, k);
+        default:
+            return;
+    }
+}
+
+// c[m,n] = or += a[m,k] b[k,n]; n is a multiple of kColumns. Sums run over k in order.
+template <Into into>
+void product(const ProductSize& size, const Left& a, const float* b, std::int64_t b_row, const Matrix& c) {
+    for (std::int64_t j = 0; j < size.n; j += kColumns) {
+        std::int64_t i = 0;
+        for (; i + kRows <= size.m; i += kRows)
+            product_step<kRows, into>({a.data + i * a.row, a.row, a.step}, b + j, b_row,
+                                      {c.data + i * c.row + j, c.row}, size.k);
+        last_step<into>(size.m - i, {a.data + i * a.row, a.row, a.step}, b + j, b_row,
+                        {c.data + i * c.row + j, c.row}, size.k);
+    }
+}
+inline void product(Into into, const ProductSize& size, const Left& a, const float* b, std::int64_t b_row,
+                    const Matrix& c) {
+    if (into == Into::kAdd)
+        product<Into::kAdd>(size, a, b, b_row, c);
+    else
+        product<Into::kSet>(size, a, b, b_row, c);
+}
+
+// One head's rows in memory [.., H, D].
+template <typename T>
+struct Rows {
+    T* data;
+    std::int64_t row;  // elements from one row to the next: H D
+    T* at(std::int64_t index) const { return data + index * row; }
+};
+
+// to[count][padded(size)] = factor * from, zero beyond `size`.
+template <typename T>
+void pack_rows(const Rows<const T>& from, std::int64_t count, std::int64_t size, float factor, float* to) {
+    const __m256 scale = _mm256_set1_ps(factor);
+    for (std::int64_t r = 0; r < count; ++r, to += padded(size)) {
+        simd::for_lanes(0, size, [&](std::int64_t i, auto lanes) {
+            simd::store(to + i, _mm256_mul_ps(simd::load(from.at(r) + i, lanes), scale), lanes);
+        });
+        std::fill(to + size, to + padded(size), 0.0f);
+    }
+}
+
+// from = factor * what pack_rows would make of it.
+template <typename T>
+void unpack_rows(const float* from, std::int64_t count, std::int64_t size, float factor, const Rows<T>& to) {
+    const __m256 scale = _mm256_set1_ps(factor);
+    for (std::int64_t r = 0; r < count; ++r, from += padded(size))
+        simd::for_lanes(0, size, [&](std::int64_t i, auto lanes) {
+            simd::store(to.at(r) + i, _mm256_mul_ps(simd::load(from + i, lanes), scale), lanes);
+        });
+}
+
+inline void transpose(__m256 (&v)[simd::kLanes]) {
+    __m256 pairs[8], fours[8];
+    for (int i = 0; i < 8; i += 2) {
+        pairs[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
+        pairs[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int half = 0; half < 2; ++half) {
+            fours[i + 2 * half] = _mm256_shuffle_ps(pairs[i + half], pairs[i + half + 2], 0x44);
+            fours[i + 2 * half + 1] = _mm256_shuffle_ps(pairs[i + half], pairs[i + half + 2], 0xee);
+        }
+    for (int i = 0; i < 4; ++i) {
+        v[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+    }
+}
+
+// Tiles of kKeys rows, each transposed to [size][kKeys]; rows from `count` on are zero.
+template <typename T>
+void pack_transposed(const Rows<const T>& from, std::int64_t count, std::int64_t size, float* to) {
+    for (std::int64_t first = 0; first < count; first += simd::kLanes) {
+        float* columns = to + first / kKeys * kKeys * size + first % kKeys;
+        simd::for_lanes(0, size, [&](std::int64_t d, auto lanes) {
+            __m256 v[simd::kLanes];
+            for (int r = 0; r < simd::kLanes; ++r)
+                v[r] = first + r < count ? simd::load(from.at(first + r) + d, lanes) : _mm256_setzero_ps();
+            transpose(v);
+            for (std::int64_t i = 0; i < std::min<std::int64_t>(simd::kLanes, size - d); ++i)
+                _mm256_storeu_ps(columns + (d + i) * kKeys, v[i]);
+        });
+    }
+    // The product reads whole steps of columns.
+    const std::int64_t filled = (count + simd::kLanes - 1) / simd::kLanes * simd::kLanes;
+    if (filled % kKeys == 0) return;
+    float* tile = to + filled / kKeys * kKeys * size;
+    for (std::int64_t d = 0; d < size; ++d)
+        std::fill(tile + d * kKeys + filled % kKeys, tile + (d + 1) * kKeys, 0.0f);
+}
+
+constexpr std::int64_t num_tile_keys(std::int64_t keys) {
+    return (keys + kKeys - 1) / kKeys * kKeys;
+}
+
+inline __m256 only(__m256 v, simd::Full, __m256) {
+    return v;
+}
+// Other lanes are `rest`.
+inline __m256 only(__m256 v, simd::Some lanes, __m256 rest) {
+    return _mm256_blendv_ps(rest, v, _mm256_castsi256_ps(simd::mask_of(lanes)));
+}
+
+}  // namespace mpt::attention_tiles
