@@ -39,6 +39,7 @@ THIRD_PARTY = {
     r"libxsmm": r"lib/backends/cpu/conv_",
     r"spdlog/": r"lib/(metrics|train)/|app/",
     r"nlohmann/": r"lib/(metrics|train|dataset)/|app/",
+    r"sentencepiece": r"lib/dataset/text/sentencepiece_",
     r"catch2/": r"tests/",
 }
 

@@ -1,0 +1,130 @@
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "dataset/text/tokenizer.h"
+#include "dataset/text/tokenizer_makers.h"
+#include "dataset/text/unicode.h"
+
+namespace mpt {
+namespace {
+
+namespace sp = sentencepiece;
+
+// One line, without the source places that SentencePiece puts before its messages.
+std::string reason_of(const sp::util::Status& status) {
+    std::string text = status.error_message();
+    const std::size_t bracket = text.rfind("] ");
+    if (bracket != std::string::npos && bracket + 2 < text.size()) text = text.substr(bracket + 2);
+    for (char& c : text) {
+        if (c == '\n') c = ' ';
+    }
+    return text;
+}
+
+class SentencePieceTokenizer final : public Tokenizer {
+  public:
+    SentencePieceTokenizer(std::string model, const std::string& origin) : model_(std::move(model)) {
+        const auto status = processor_.LoadFromSerializedProto(model_);
+        if (!status.ok() || processor_.GetPieceSize() == 0) {
+            throw Error(ExitCode::kData, origin + ": is no SentencePiece model" +
+                                             (status.ok() ? "" : " (" + reason_of(status) + ")"));
+        }
+    }
+
+    std::string kind() const override { return "sentencepiece"; }
+    std::int32_t vocabulary_size() const override { return processor_.GetPieceSize(); }
+    SpecialTokens special() const override {
+        return {.padding = processor_.pad_id(),
+                .unknown = processor_.unk_id(),
+                .begin = processor_.bos_id(),
+                .end = processor_.eos_id()};
+    }
+
+    TokenIds encode(std::string_view text) const override {
+        check_utf8(text);
+        std::vector<int> ids;
+        check(processor_.Encode(text, &ids));
+        return ids;
+    }
+
+    std::string decode(std::span<const TokenId> ids) const override {
+        for (const TokenId id : ids) check_id(id);
+        std::string text;
+        check(processor_.Decode(std::vector<int>(ids.begin(), ids.end()), &text));
+        return text;
+    }
+
+    std::vector<TokenizerFile> files() const override {
+        return {{kTokenizerFileName, nlohmann::json{{"kind", kind()}}.dump() + "\n"},
+                {kSentencePieceName, model_}};
+    }
+
+  private:
+    static void check(const sp::util::Status& status) {
+        if (!status.ok()) throw Error(ExitCode::kData, "SentencePiece: " + reason_of(status));
+    }
+
+    std::string model_;
+    sp::SentencePieceProcessor processor_;
+};
+
+class LineIterator final : public sp::SentenceIterator {
+  public:
+    explicit LineIterator(std::span<const std::string> lines) : lines_(lines) {}
+    bool done() const override { return at_ >= lines_.size(); }
+    void Next() override { ++at_; }
+    const std::string& value() const override { return lines_[at_]; }
+    sp::util::Status status() const override { return {}; }
+
+  private:
+    std::span<const std::string> lines_;
+    std::size_t at_ = 0;
+};
+
+std::unordered_map<std::string, std::string> trainer_arguments(const SentencePieceOptions& options) {
+    return {{"model_type", options.model == SentencePieceModel::kBpe ? "bpe" : "unigram"},
+            {"vocab_size", std::to_string(options.vocabulary_size)},
+            {"character_coverage", std::to_string(options.character_coverage)},
+            {"normalization_rule_name", options.normalization},
+            {"pad_id", "0"},
+            {"unk_id", "1"},
+            {"bos_id", "2"},
+            {"eos_id", "3"},
+            {"num_threads", "1"},
+            {"minloglevel", "4"}};  // it would print its progress
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> train_sentencepiece_tokenizer(std::span<const std::string> lines,
+                                                         const SentencePieceOptions& options) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (find_invalid_utf8(lines[i]) != std::string_view::npos) {
+            throw Error(ExitCode::kData,
+                        "line " + std::to_string(i + 1) + " is not UTF-8; convert it to UTF-8");
+        }
+    }
+    std::string model;
+    LineIterator iterator(lines);
+    const auto status = sp::SentencePieceTrainer::Train(trainer_arguments(options), &iterator, &model);
+    if (!status.ok()) {
+        throw Error(ExitCode::kData, "cannot train a SentencePiece vocabulary of " +
+                                         std::to_string(options.vocabulary_size) + " on " +
+                                         std::to_string(lines.size()) + " lines: " + reason_of(status));
+    }
+    return sentencepiece_tokenizer_from(std::move(model), "the trained model");
+}
+
+std::unique_ptr<Tokenizer> sentencepiece_tokenizer_from(std::string model, const std::string& origin) {
+    return std::make_unique<SentencePieceTokenizer>(std::move(model), origin);
+}
+
+std::unique_ptr<Tokenizer> open_sentencepiece_tokenizer(const std::string& model_path) {
+    return sentencepiece_tokenizer_from(file_bytes(model_path), model_path);
+}
+
+}  // namespace mpt
