@@ -23,12 +23,11 @@ void run_embedding(const Signature& s, const KernelArgs& a) {
     cpu::parallel_for(tokens, grain, s.num_threads, [=](cpu::Range range, int) {
         for (std::int64_t t = range.begin; t < range.end; ++t) {
             char* to = y + static_cast<std::size_t>(t) * row_bytes;
-            if (ids[t] == padding) {
-                std::memset(to, 0, row_bytes);
-                continue;
-            }
             check_id(ids[t], rows);
-            std::memcpy(to, table + static_cast<std::size_t>(ids[t]) * row_bytes, row_bytes);
+            if (ids[t] == padding)
+                std::memset(to, 0, row_bytes);
+            else
+                std::memcpy(to, table + static_cast<std::size_t>(ids[t]) * row_bytes, row_bytes);
         }
     });
 }
@@ -51,9 +50,8 @@ struct TokensByRow {
         order = begin + rows + 2;
         std::fill_n(begin, rows + 2, 0);
         for (std::int64_t t = 0; t < tokens; ++t) {
-            if (ids[t] == padding) continue;
             check_id(ids[t], rows);
-            ++begin[ids[t] + 2];
+            if (ids[t] != padding) ++begin[ids[t] + 2];
         }
         for (std::int64_t r = 2; r < rows + 2; ++r) begin[r] += begin[r - 1];
         for (std::int64_t t = 0; t < tokens; ++t)

@@ -15,24 +15,25 @@ void run_embedding(const Signature& s, const KernelArgs& a) {
     const auto ids = reference::input(s, a, 0);
     const auto table = reference::input(s, a, 1);
     const auto y = reference::output(s, a, 0);
-    const auto padding = static_cast<double>(s.attributes.as<EmbeddingAttributes>().padding_id);
+    const std::int64_t padding = s.attributes.as<EmbeddingAttributes>().padding_id;
     const std::int64_t width = table.dim(1);
-    for (std::int64_t t = 0; t < ids.size(); ++t)
+    for (std::int64_t t = 0; t < ids.size(); ++t) {
+        const std::int64_t row = checked_id(ids, t, table.dim(0));
         for (std::int64_t c = 0; c < width; ++c)
-            y.set(t * width + c,
-                  ids(t) == padding ? 0.0 : table(checked_id(ids, t, table.dim(0)) * width + c));
+            y.set(t * width + c, row == padding ? 0.0 : table(row * width + c));
+    }
 }
 
 void run_embedding_backward(const Signature& s, const KernelArgs& a) {
     const auto grad_y = reference::input(s, a, 0);
     const auto ids = reference::input(s, a, 1);
     const auto grad_table = reference::output(s, a, 0);
-    const auto padding = static_cast<double>(s.attributes.as<EmbeddingBackwardAttributes>().padding_id);
+    const std::int64_t padding = s.attributes.as<EmbeddingBackwardAttributes>().padding_id;
     const std::int64_t width = grad_table.dim(1);
     std::vector<double> sums(static_cast<std::size_t>(grad_table.size()));
     for (std::int64_t t = 0; t < ids.size(); ++t) {
-        if (ids(t) == padding) continue;
         const std::int64_t row = checked_id(ids, t, grad_table.dim(0));
+        if (row == padding) continue;
         for (std::int64_t c = 0; c < width; ++c)
             sums[static_cast<std::size_t>(row * width + c)] += grad_y(t * width + c);
     }
