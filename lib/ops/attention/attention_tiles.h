@@ -32,23 +32,36 @@ struct ProductSize {
 };
 enum class Into { kSet, kAdd };
 
+// Unrolled before the compiler places the sums, or it keeps them in memory.
 template <int rows, Into into>
 void product_step(const Left& a, const float* b, std::int64_t b_row, const Matrix& c, std::int64_t k) {
-    __m256 sum[rows][2];
-    for (int r = 0; r < rows; ++r)
-        for (int v = 0; v < 2; ++v)
-            sum[r][v] = into == Into::kAdd ? _mm256_loadu_ps(c.data + r * c.row + v * simd::kLanes)
-                                           : _mm256_setzero_ps();
-    for (std::int64_t p = 0; p < k; ++p) {
-        const __m256 b0 = _mm256_loadu_ps(b + p * b_row), b1 = _mm256_loadu_ps(b + p * b_row + simd::kLanes);
-        for (int r = 0; r < rows; ++r) {
-            const __m256 value = _mm256_broadcast_ss(a.data + r * a.row + p * a.step);
-            sum[r][0] = _mm256_fmadd_ps(value, b0, sum[r][0]);
-            sum[r][1] = _mm256_fmadd_ps(value, b1, sum[r][1]);
-        }
+    __m256 low[rows], high[rows];
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; ++r) {
+        low[r] = into == Into::kAdd ? _mm256_loadu_ps(c.data + r * c.row) : _mm256_setzero_ps();
+        high[r] =
+            into == Into::kAdd ? _mm256_loadu_ps(c.data + r * c.row + simd::kLanes) : _mm256_setzero_ps();
     }
-    for (int r = 0; r < rows; ++r)
-        for (int v = 0; v < 2; ++v) _mm256_storeu_ps(c.data + r * c.row + v * simd::kLanes, sum[r][v]);
+    // Two pointers that move reach six rows by what an address can hold: row times 0, 1 and 2.
+    const float* upper = a.data;
+    const float* lower = a.data + 3 * a.row;
+    for (std::int64_t p = 0; p < k; ++p) {
+        const __m256 b0 = _mm256_loadu_ps(b), b1 = _mm256_loadu_ps(b + simd::kLanes);
+#pragma GCC unroll 6
+        for (int r = 0; r < rows; ++r) {
+            const __m256 value = _mm256_broadcast_ss(r < 3 ? upper + r * a.row : lower + (r - 3) * a.row);
+            low[r] = _mm256_fmadd_ps(value, b0, low[r]);
+            high[r] = _mm256_fmadd_ps(value, b1, high[r]);
+        }
+        upper += a.step;
+        lower += a.step;
+        b += b_row;
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; ++r) {
+        _mm256_storeu_ps(c.data + r * c.row, low[r]);
+        _mm256_storeu_ps(c.data + r * c.row + simd::kLanes, high[r]);
+    }
 }
 
 template <Into into>
