@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <csignal>
+#include <filesystem>
 #include <new>
 #include <sstream>
 
@@ -35,6 +36,9 @@ int main(int argc, char** argv) {
         return dispatch({argv + 1, argv + argc});
     } catch (const mpt::Error& error) {
         return report(error.what(), static_cast<int>(error.code()));
+    } catch (const std::filesystem::filesystem_error& error) {
+        return report(error.path1().string() + ": cannot be used: " + error.code().message(),
+                      static_cast<int>(mpt::ExitCode::kUsage));
     } catch (const std::bad_alloc&) {
         return report("out of memory; lower train.batch_size or raise train.accumulate",
                       static_cast<int>(mpt::ExitCode::kResource));

@@ -165,7 +165,7 @@ std::vector<Key> data_keys() {
                     {.min = 1, .max = 64, .unset_word = "auto"}, "of synthetic images; auto: 3"),
                 "data.type", {"synthetic", "imagefolder"}),
         only_if(whole(
-                    "data.num_samples", [](auto& c) -> auto& { return c.data.num_samples; }, {1, kMany},
+                    "data.num_samples", [](auto& c) -> auto& { return c.data.num_samples; }, {1, 10000000},
                     "synthetic training images an epoch"),
                 "data.type", {"synthetic", "imagefolder"}),
         whole(

@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <fmt/core.h>
+#include <zlib.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -61,6 +62,16 @@ std::string hex(std::uint32_t crc) {
     return fmt::format("{:08x}", crc);
 }
 
+// Of everything else the manifest says, so that damage to itself is found, too.
+std::string manifest_check(const Manifest& manifest) {
+    std::string text =
+        fmt::format("{} {} {}", manifest.head.run_id, manifest.head.sequence, manifest.head.step);
+    for (const auto& [name, digest] : manifest.files)
+        text += fmt::format(" {} {} {}", name, digest.bytes, hex(digest.crc32));
+    return hex(static_cast<std::uint32_t>(
+        crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()))));
+}
+
 std::string to_json(const Manifest& manifest) {
     Json json;
     json["format"] = kFormat;
@@ -69,6 +80,7 @@ std::string to_json(const Manifest& manifest) {
     json["step"] = manifest.head.step;
     for (const auto& [name, digest] : manifest.files)
         json["files"][name] = {{"bytes", digest.bytes}, {"crc32", hex(digest.crc32)}};
+    json["check"] = manifest_check(manifest);
     return json.dump(2) + "\n";
 }
 
@@ -89,6 +101,8 @@ Manifest read_manifest(const fs::path& folder) {
             manifest.files[name] = {
                 static_cast<std::uint32_t>(std::stoul(file.at("crc32").get<std::string>(), nullptr, 16)),
                 file.at("bytes").get<std::int64_t>()};
+        if (json.at("check").get<std::string>() != manifest_check(manifest))
+            throw std::invalid_argument("its own checksum does not fit");
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {

@@ -152,6 +152,17 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
     return state;
 }
 
+namespace {
+
+void refuse_nonfinite(TrainingProgram& program, const SafetensorsFile& file) {
+    const std::string tensor = first_nonfinite(weight_tensors(store_of(program)));
+    if (!tensor.empty())
+        throw Error(ExitCode::kCheckpoint,
+                    file.path().string() + ": " + tensor + " holds values that are not finite");
+}
+
+}  // namespace
+
 std::string load_initial_weights(TrainingProgram& program, const RunConfig& config) {
     const SafetensorsFile file(weights_file(config.checkpoint.init_from, "weights.safetensors"));
     const std::vector<FileTensor> tensors = weight_tensors(store_of(program));
@@ -170,6 +181,7 @@ std::string load_initial_weights(TrainingProgram& program, const RunConfig& conf
         }
         report = fmt::format("weights from {}: {} tensors", file.path().string(), tensors.size());
     }
+    refuse_nonfinite(program, file);
     begin_average(program);
     program.weights_changed();
     return report;
@@ -179,6 +191,7 @@ void load_weights(TrainingProgram& program, const std::string& path) {
     const bool has_average = fs::exists(fs::path(path) / "ema.safetensors");
     const SafetensorsFile file(weights_file(path, has_average ? "ema.safetensors" : "weights.safetensors"));
     read_tensors(file, weight_tensors(store_of(program)), Conversion::kAny);
+    refuse_nonfinite(program, file);
     program.weights_changed();
 }
 

@@ -21,7 +21,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // for writing only: it looks keys up one by one
 
 struct TypeWord {
     FileType type;
@@ -230,7 +231,7 @@ void SafetensorsWriter::declare(const std::string& name, FileType type, const Sh
 }
 
 void SafetensorsWriter::write_header() {
-    Json header;
+    OrderedJson header;
     header["__metadata__"] = {{"format", "pt"}};
     for (const TensorEntry& entry : declared_)
         header[entry.name] = {{"dtype", name_of(entry.type)},

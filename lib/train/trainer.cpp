@@ -437,7 +437,8 @@ SummaryRow Trainer::summary(const std::string& how, const std::string& reason) c
     row.best = state_.best.value;
     row.best_step = state_.best.step;
     row.checkpoint = last_checkpoint_;
-    if (row.best) row.best_checkpoint = store_->path_of(row.best_step).string();
+    if (row.best && std::filesystem::exists(store_->path_of(row.best_step)))  // not when the disk was full
+        row.best_checkpoint = store_->path_of(row.best_step).string();
     row.elapsed = elapsed();
     return row;
 }

@@ -140,6 +140,9 @@ void TrainingProgram::check_fits(std::int64_t available_bytes) const {
     const auto mib = [](std::int64_t bytes) { return std::to_string(bytes / (1024 * 1024)) + " MiB"; };
     const std::int64_t plain = largest_micro_batch(limit + impl_->data.host_bytes, Recompute::kOff);
     const std::int64_t recomputed = largest_micro_batch(limit + impl_->data.host_bytes, Recompute::kBlocks);
+    if (plain == 0 && recomputed == 0)
+        throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + ", there is " + mib(limit) +
+                                             "; not even one sample fits: a smaller model is needed");
     throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + " at micro-batch " +
                                          std::to_string(impl_->config.train.micro_batch()) + ", there is " +
                                          mib(limit) + "; the largest micro-batch that fits is " +

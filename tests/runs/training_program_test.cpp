@@ -145,8 +145,9 @@ TEST_CASE("a plan that does not fit names the need and the largest micro-batch",
     const RunConfig config = toy_config(PrecisionMode::kFp32);
     TrainingProgram program(config, toy_data(), 2);
     CHECK_NOTHROW(program.check_fits(program.memory().arena_bytes));
-    const std::int64_t less = program.memory().arena_bytes * 3 / 4;
+    const std::int64_t less = program.memory().arena_bytes * 9 / 10;
     const std::int64_t largest = program.largest_micro_batch(less, Recompute::kOff);
+    REQUIRE(largest >= 1);
     CHECK(largest < 16);
     try {
         program.check_fits(less);
