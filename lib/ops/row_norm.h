@@ -131,41 +131,53 @@ struct ColumnSums {
     }
 };
 
+// Data of the backward pass: of a row, or of all rows. `other` is added to grad_x; it may be null.
+template <typename T>
+struct BackwardData {
+    const T *grad_y, *x, *other;
+    T* grad_x;
+    BackwardData at(std::int64_t i) const {
+        return {grad_y + i, x + i, other == nullptr ? nullptr : other + i, grad_x + i};
+    }
+};
+
 // One row of grad_x = rstd (g - average(g) - xhat average(g xhat)) with g = grad_y gain; without the first
 // average where the norm does not centre. Adds the row to the sums of grad_y xhat and of grad_y.
 template <Centre centre, typename T>
-void backward_row(const T* grad_y, const T* x, const float* gain, const Statistics& of_row, T* grad_x,
-                  float* sums, std::int64_t width) {
+void backward_row(const BackwardData<T>& row, const float* gain, const Statistics& of_row, float* sums,
+                  std::int64_t width) {
     const __m256 mean = _mm256_set1_ps(of_row.mean), rstd = _mm256_set1_ps(of_row.rstd);
     const auto totals = sums_over<2>(width, [=](std::int64_t i, auto lanes, __m256* term) {
-        term[0] = _mm256_mul_ps(simd::load(grad_y + i, lanes), simd::load(gain + i, lanes));
-        term[1] = _mm256_mul_ps(term[0], _mm256_mul_ps(_mm256_sub_ps(simd::load(x + i, lanes), mean), rstd));
+        term[0] = _mm256_mul_ps(simd::load(row.grad_y + i, lanes), simd::load(gain + i, lanes));
+        term[1] =
+            _mm256_mul_ps(term[0], _mm256_mul_ps(_mm256_sub_ps(simd::load(row.x + i, lanes), mean), rstd));
     });
     const double n = static_cast<double>(width);
     const __m256 average = _mm256_set1_ps(centre == Centre::kMean ? static_cast<float>(totals[0] / n) : 0.0f);
     const __m256 along = _mm256_set1_ps(static_cast<float>(totals[1] / n));
     simd::for_lanes(0, width, [=](std::int64_t i, auto lanes) {
-        const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(simd::load(x + i, lanes), mean), rstd);
-        const __m256 gradient = simd::load(grad_y + i, lanes);
+        const __m256 xhat = _mm256_mul_ps(_mm256_sub_ps(simd::load(row.x + i, lanes), mean), rstd);
+        const __m256 gradient = simd::load(row.grad_y + i, lanes);
         float* products = sums + i;
         float* plain = sums + width + i;
         simd::store(products, _mm256_fmadd_ps(gradient, xhat, simd::load(products, lanes)), lanes);
         simd::store(plain, _mm256_add_ps(gradient, simd::load(plain, lanes)), lanes);
         const __m256 scaled = _mm256_sub_ps(_mm256_mul_ps(gradient, simd::load(gain + i, lanes)), average);
-        simd::store(grad_x + i, _mm256_mul_ps(rstd, _mm256_fnmadd_ps(xhat, along, scaled)), lanes);
+        const __m256 other = row.other == nullptr ? _mm256_setzero_ps() : simd::load(row.other + i, lanes);
+        const __m256 own = _mm256_fnmadd_ps(xhat, along, scaled);
+        simd::store(row.grad_x + i, _mm256_fmadd_ps(rstd, own, other), lanes);
     });
 }
 
 // All rows; statistics(row) gives a row's.
 template <Centre centre, typename T, typename OfRow>
-void backward(const T* grad_y, const T* x, const float* gain, const OfRow& statistics, T* grad_x,
-              std::int64_t rows, const ColumnSums& sums) {
+void backward(const BackwardData<T>& data, const float* gain, const OfRow& statistics, std::int64_t rows,
+              const ColumnSums& sums) {
     sums.clear();
     const std::int64_t width = sums.width;
     cpu::parallel_for(rows, grain_of(width), sums.num_threads, [&](cpu::Range range, int thread) {
         for (std::int64_t r = range.begin; r < range.end; ++r) {
-            backward_row<centre>(grad_y + r * width, x + r * width, gain, statistics(r), grad_x + r * width,
-                                 sums.of_thread(thread), width);
+            backward_row<centre>(data.at(r * width), gain, statistics(r), sums.of_thread(thread), width);
             if ((r - range.begin) % kRows == kRows - 1) sums.flush(thread);
         }
         sums.flush(thread);

@@ -31,9 +31,10 @@ void run_backward(const Signature& s, const KernelArgs& a) {
     const row_norm::ColumnSums sums(a.workspace, width, s.num_threads);
     const auto statistics = [=](std::int64_t r) { return row_norm::Statistics{0, rstd[r]}; };
     simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        row_norm::backward<Centre::kZero>(simd::input<T>(a, 0), simd::input<T>(a, 1),
-                                          simd::input<float>(a, 2), statistics, simd::output<T>(a, 0), rows,
-                                          sums);
+        row_norm::backward<Centre::kZero>(
+            row_norm::BackwardData<T>{simd::input<T>(a, 0), simd::input<T>(a, 1), nullptr,
+                                      simd::output<T>(a, 0)},
+            simd::input<float>(a, 2), statistics, rows, sums);
     });
     sums.total(simd::output<float>(a, 1), nullptr);
 }
