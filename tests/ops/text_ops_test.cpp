@@ -43,7 +43,8 @@ void build(GraphBuilder& b, const std::string& name, const Inputs& in) {
     if (name == "rope") rope(b, in["x"]);
     if (name == "embedding") embedding(b, in["ids"], in["table"], {2});
     if (name.starts_with("attention"))
-        attention(b, {in["q"], in["k"], in["v"], in["lengths"]}, {name.find("causal") != std::string::npos});
+        attention(b, {in["q"], in["k"], in["v"], in["lengths"]},
+                  {.causal = name.find("causal") != std::string::npos});
 }
 
 Shape shape_of(const nlohmann::json& tensor) {

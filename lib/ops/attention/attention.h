@@ -11,11 +11,13 @@
 #include <cstdint>
 
 #include "graph/builder.h"
+#include "ops/dropout/dropout.h"
 
 namespace mpt {
 
 struct AttentionAttributes {
     bool causal = false;
+    DropoutAttributes dropout = {};
     bool operator==(const AttentionAttributes&) const = default;
 };
 std::string print(const AttentionAttributes& attributes);
@@ -24,7 +26,7 @@ extern const OpType attention_op;
 extern const OpType attention_backward_op;
 
 struct AttentionInputs {
-    ValueId q, k, v, lengths = kNone;
+    ValueId q, k, v, lengths = kNone, step = kNone;
 };
 struct AttentionOutputs {
     ValueId o, logsumexp;
@@ -33,7 +35,7 @@ AttentionOutputs attention(GraphBuilder& builder, const AttentionInputs& inputs,
                            AttentionAttributes attributes = {}, const std::string& name = "attention");
 
 struct AttentionBackwardInputs {
-    ValueId grad_o, q, k, v, o, logsumexp, lengths = kNone;
+    ValueId grad_o, q, k, v, o, logsumexp, lengths = kNone, step = kNone;
 };
 struct AttentionGradients {
     ValueId grad_q, grad_k, grad_v;
@@ -52,6 +54,10 @@ struct AttentionExtent {
     double scale() const;  // 1 / sqrt(D)
     // How many keys query t sees, the first ones; `length` as in lengths, clamped to [0, S].
     std::int64_t num_seen(std::int64_t t, std::int64_t length) const;
+    // The place of dropout's number for key 0; `head` is b H + h.
+    std::int64_t first_number(std::int64_t head, std::int64_t t) const {
+        return (head * queries + t) * ((keys + 63) / 64 * 64);
+    }
 };
 
 }  // namespace mpt

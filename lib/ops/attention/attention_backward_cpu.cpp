@@ -60,6 +60,8 @@ struct Backward {
     const float* logsumexp;
     const std::int32_t* lengths;  // may be null
     T *grad_q, *grad_k, *grad_v;
+    bool drops;
+    dropout_mask::Mask mask;
 
     void run_head(std::int64_t index, const Scratch& scratch) const {
         const std::int64_t b = index / e.heads, h = index % e.heads;
@@ -112,6 +114,23 @@ struct Backward {
         return static_cast<float>(simd::sum_of(sum));
     }
 
+    // Probabilities are dropped, and so are the gradients that come back through them.
+    void finish_rows(const Tile& tile, std::int64_t key, std::int64_t keys, const float* along,
+                     const Scratch& scratch) const {
+        const std::int64_t head = tile.batch * e.heads + tile.head;
+        const float* statistics = logsumexp + head * e.queries + tile.first;
+        for (std::int64_t r = 0; r < tile.count; ++r) {
+            float* scores = scratch.scores + r * kKeys;
+            float* products = scratch.grad_scores + r * kKeys;
+            const std::int64_t first = e.first_number(head, tile.first + r) + key;
+            const std::int64_t seen =
+                std::clamp<std::int64_t>(e.num_seen(tile.first + r, tile.length) - key, 0, keys);
+            if (drops) drop_row(mask, first, products, seen);
+            finish_row(scores, products, seen, padded(keys), statistics[r], along[r]);
+            if (drops) drop_row(mask, first, scores, seen);
+        }
+    }
+
     // The queries are scaled already, so that grad_scores^T queries is the whole gradient of the keys.
     void run_keys(const Tile& tile, std::int64_t key, std::int64_t keys, const float* along,
                   const Scratch& scratch) const {
@@ -121,11 +140,7 @@ struct Backward {
                             scratch.keys_transposed + key * e.size, kKeys, scores);
         product<Into::kSet>({count, columns, e.size}, {scratch.grad_outputs, width, 1},
                             scratch.values_transposed + key * e.size, kKeys, grad_scores);
-        const float* statistics = logsumexp + (tile.batch * e.heads + tile.head) * e.queries + tile.first;
-        for (std::int64_t r = 0; r < count; ++r)
-            finish_row(scores.data + r * kKeys, grad_scores.data + r * kKeys,
-                       std::clamp<std::int64_t>(e.num_seen(tile.first + r, tile.length) - key, 0, keys),
-                       columns, statistics[r], along[r]);
+        finish_rows(tile, key, keys, along, scratch);
         product<Into::kAdd>({keys, width, count}, {scores.data, 1, kKeys}, scratch.grad_outputs, width,
                             {scratch.grad_values + key * width, width});
         product<Into::kAdd>({keys, width, count}, {grad_scores.data, 1, kKeys}, scratch.queries, width,
@@ -137,6 +152,8 @@ struct Backward {
 
 void run(const Signature& s, const KernelArgs& a) {
     const AttentionExtent e(s.in(1).shape, s.in(2).shape, s.attributes.as<AttentionAttributes>());
+    const DropoutAttributes& dropout = s.attributes.as<AttentionAttributes>().dropout;
+    const dropout_mask::Mask mask(dropout, s.has(7) ? *simd::input<std::int32_t>(a, 7) : 0);
     simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         const Backward<T> backward{e,
                                    simd::input<T>(a, 0),
@@ -148,7 +165,9 @@ void run(const Signature& s, const KernelArgs& a) {
                                    s.has(6) ? simd::input<std::int32_t>(a, 6) : nullptr,
                                    simd::output<T>(a, 0),
                                    simd::output<T>(a, 1),
-                                   simd::output<T>(a, 2)};
+                                   simd::output<T>(a, 2),
+                                   dropout.probability > 0,
+                                   mask};
         cpu::parallel_for(e.batch * e.heads, 1, s.num_threads, [&](cpu::Range heads, int thread) {
             const Scratch scratch(static_cast<float*>(a.workspace) + thread * Scratch::elements(e), e);
             for (std::int64_t head = heads.begin; head < heads.end; ++head) backward.run_head(head, scratch);

@@ -75,6 +75,8 @@ struct Forward {
     const std::int32_t* lengths;  // may be null
     T* o;
     float* logsumexp;
+    bool drops;
+    dropout_mask::Mask mask;
 
     void run_head(std::int64_t index, const Scratch& scratch) const {
         const std::int64_t b = index / e.heads, h = index % e.heads, row = e.heads * e.size;
@@ -92,14 +94,18 @@ struct Forward {
             const std::int64_t count = std::min(kQueries, e.queries - first);
             pack_rows(Rows<const T>{queries.at(first), row}, count, e.size, static_cast<float>(e.scale()),
                       scratch.queries);
-            run_tile(first, count, length, scratch, Rows<T>{outputs.at(first), row},
-                     logsumexp + index * e.queries + first);
+            run_tile({index, first, count, length}, scratch, Rows<T>{outputs.at(first), row});
         }
     }
 
   private:
-    void run_tile(std::int64_t first, std::int64_t count, std::int64_t length, const Scratch& scratch,
-                  const Rows<T>& outputs, float* statistics) const {
+    struct Tile {
+        std::int64_t head, first, count, length;
+    };
+
+    void run_tile(const Tile& tile, const Scratch& scratch, const Rows<T>& outputs) const {
+        const auto [head, first, count, length] = tile;
+        float* statistics = logsumexp + head * e.queries + first;
         const std::int64_t width = padded(e.size), seen = e.num_seen(first + count - 1, length);
         Growing softmax[kQueries];
         if (seen == 0) std::fill_n(scratch.sums, count * width, 0.0f);
@@ -112,6 +118,8 @@ struct Forward {
                     std::clamp<std::int64_t>(e.num_seen(first + r, length) - key, 0, keys);
                 const float factor = softmax[r].take(scratch.scores + r * kKeys, own, columns);
                 if (key > 0) scale_row(scratch.sums + r * width, width, factor);
+                if (drops)
+                    drop_row(mask, e.first_number(head, first + r) + key, scratch.scores + r * kKeys, own);
             }
             product(key == 0 ? Into::kSet : Into::kAdd, {count, width, keys}, {scratch.scores, kKeys, 1},
                     scratch.values + key * width, width, {scratch.sums, width});
@@ -127,6 +135,8 @@ struct Forward {
 
 void run_attention(const Signature& s, const KernelArgs& a) {
     const AttentionExtent e(s.in(0).shape, s.in(1).shape, s.attributes.as<AttentionAttributes>());
+    const DropoutAttributes& dropout = s.attributes.as<AttentionAttributes>().dropout;
+    const dropout_mask::Mask mask(dropout, s.has(4) ? *simd::input<std::int32_t>(a, 4) : 0);
     simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         const Forward<T> forward{e,
                                  simd::input<T>(a, 0),
@@ -134,7 +144,9 @@ void run_attention(const Signature& s, const KernelArgs& a) {
                                  simd::input<T>(a, 2),
                                  s.has(3) ? simd::input<std::int32_t>(a, 3) : nullptr,
                                  simd::output<T>(a, 0),
-                                 simd::output<float>(a, 1)};
+                                 simd::output<float>(a, 1),
+                                 dropout.probability > 0,
+                                 mask};
         cpu::parallel_for(e.batch * e.heads, 1, s.num_threads, [&](cpu::Range heads, int thread) {
             const Scratch scratch(static_cast<float*>(a.workspace) + thread * Scratch::elements(e), e);
             for (std::int64_t head = heads.begin; head < heads.end; ++head) forward.run_head(head, scratch);

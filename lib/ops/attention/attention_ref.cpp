@@ -28,6 +28,23 @@ double dot(const reference::Tensor& a, std::int64_t at, const reference::Tensor&
     return sum;
 }
 
+// What dropout multiplies a probability by.
+struct Dropout {
+    const DropoutAttributes& attributes;
+    DropoutNumbers numbers;
+
+    Dropout(const Signature& s, const KernelArgs& a, int step)
+        : attributes(s.attributes.as<AttentionAttributes>().dropout),
+          numbers(attributes, s.has(step) ? *a.in<std::int32_t>(step) : 0) {}
+    double factor(const Head& head, std::int64_t t, std::int64_t key) const {
+        const std::int64_t row = head.e.first_number(head.batch * head.e.heads + head.head, t);
+        if (attributes.probability == 0) return 1;
+        return numbers.of_element(row + key) < dropout_threshold(attributes)
+                   ? 0
+                   : 1 / (1 - attributes.probability);
+    }
+};
+
 template <typename Body>
 void for_heads(const AttentionExtent& extent, const Body& body) {
     for (std::int64_t b = 0; b < extent.batch; ++b)
@@ -39,6 +56,7 @@ void run_attention(const Signature& s, const KernelArgs& a) {
     const auto q = reference::input(s, a, 0), k = reference::input(s, a, 1), v = reference::input(s, a, 2);
     const auto lengths = s.has(3) ? reference::input(s, a, 3) : reference::Tensor{};
     const auto o = reference::output(s, a, 0), logsumexp = reference::output(s, a, 1);
+    const Dropout dropout(s, a, 4);
     for_heads(extent, [&](const Head& head) {
         for (std::int64_t t = 0; t < extent.queries; ++t) {
             std::vector<double> p(static_cast<std::size_t>(head.num_seen(t, lengths)));
@@ -49,6 +67,8 @@ void run_attention(const Signature& s, const KernelArgs& a) {
             double sum = 0;
             for (double& value : p) sum += value = std::exp(value - greatest);
             logsumexp.set(head.statistic(t), p.empty() ? 0 : greatest + std::log(sum));
+            for (std::size_t j = 0; j < p.size(); ++j)
+                p[j] *= dropout.factor(head, t, static_cast<std::int64_t>(j));
             for (std::int64_t d = 0; d < extent.size; ++d) {
                 double value = 0;
                 for (std::size_t j = 0; j < p.size(); ++j)
@@ -65,13 +85,14 @@ void add_row(std::vector<double>& to, std::int64_t at, double factor, const refe
     for (std::int64_t i = 0; i < count; ++i) to[static_cast<std::size_t>(at + i)] += factor * from(ft + i);
 }
 
-// p = exp(score - logsumexp), grad_score = p (grad_o . v - grad_o . o).
+// p = exp(score - logsumexp), f what dropout makes of it: grad_score = p (f grad_o . v - grad_o . o).
 void run_attention_backward(const Signature& s, const KernelArgs& a) {
     const AttentionExtent extent(s.in(1).shape, s.in(2).shape, s.attributes.as<AttentionAttributes>());
     const auto grad_o = reference::input(s, a, 0), q = reference::input(s, a, 1);
     const auto k = reference::input(s, a, 2), v = reference::input(s, a, 3), o = reference::input(s, a, 4);
     const auto logsumexp = reference::input(s, a, 5);
     const auto lengths = s.has(6) ? reference::input(s, a, 6) : reference::Tensor{};
+    const Dropout dropout(s, a, 7);
     std::vector<double> sums[3];
     for (int i = 0; i < 3; ++i) sums[i].resize(static_cast<std::size_t>(s.out(i).shape.num_elements()));
     const std::int64_t size = extent.size;
@@ -83,10 +104,11 @@ void run_attention_backward(const Signature& s, const KernelArgs& a) {
                 const std::int64_t key = head.key(j);
                 const double score = extent.scale() * dot(q, at, k, key, size);
                 const double p = std::exp(score - logsumexp(head.statistic(t)));
-                const double grad_score = extent.scale() * p * (dot(grad_o, at, v, key, size) - along);
+                const double f = dropout.factor(head, t, j);
+                const double grad_score = extent.scale() * p * (f * dot(grad_o, at, v, key, size) - along);
                 add_row(sums[0], at, grad_score, k, key, size);
                 add_row(sums[1], key, grad_score, q, at, size);
-                add_row(sums[2], key, p, grad_o, at, size);
+                add_row(sums[2], key, f * p, grad_o, at, size);
             }
         }
     });

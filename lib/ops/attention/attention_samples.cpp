@@ -19,12 +19,16 @@ SampleInput lengths_of(const Extent& e) {
     return lengths;
 }
 
-void add_case(SampleTable& table, const Extent& e, bool causal, bool padded) {
+void add_case(SampleTable& table, const Extent& e, const AttentionAttributes& attributes, bool padded) {
     const Shape q{e.batch, e.queries, e.heads, e.size}, k{e.batch, e.keys, e.heads, e.size};
     const SampleInput lengths = padded ? lengths_of(e) : SampleInput{{}, 0, 0, SampleInput::Kind::kAbsent};
     const std::string name = to_string(q) + " keys " + std::to_string(e.keys) + (padded ? " padded" : "");
-    const AttentionAttributes attributes{causal};
-    Sample forward{name, &attention_op, attributes, {{q, -3, 3}, {k, -3, 3}, {k}, lengths}};
+    SampleInput step{{}, 0, 0, SampleInput::Kind::kAbsent};
+    if (attributes.dropout.probability > 0) {
+        step.kind = SampleInput::Kind::kIndices;
+        step.values = {77};
+    }
+    Sample forward{name, &attention_op, attributes, {{q, -3, 3}, {k, -3, 3}, {k}, lengths, step}};
     forward.reduction_length = std::max({e.queries, e.keys, e.size});
     forward.tolerance_factor = 4;  // an exponential carries the error of its argument, a sum of D products
     forward.check_gradient = q.num_elements() * e.keys < 20000;
@@ -33,7 +37,7 @@ void add_case(SampleTable& table, const Extent& e, bool causal, bool padded) {
     Sample backward{name,
                     &attention_backward_op,
                     attributes,
-                    {{q}, {q, -2, 2}, {k, -2, 2}, {k}, {q}, logsumexp, lengths}};
+                    {{q}, {q, -2, 2}, {k, -2, 2}, {k}, {q}, logsumexp, lengths, step}};
     backward.reduction_length = forward.reduction_length;
     backward.tolerance_factor = 4;
     table.add(backward);
@@ -46,7 +50,9 @@ void register_attention_samples(SampleTable& table) {
          {Extent{1, 1, 1, 1, 1}, Extent{3, 5, 5, 2, 8}, Extent{3, 7, 10, 1, 5}, Extent{1, 9, 4, 2, 16},
           Extent{2, 70, 70, 2, 16}, Extent{3, 30, 150, 1, 33}, Extent{1, 131, 67, 1, 64}})
         for (const bool causal : {false, true})
-            for (const bool padded : {false, true}) add_case(table, extent, causal, padded);
+            for (const bool padded : {false, true})
+                for (const double probability : {0.0, 0.2})
+                    add_case(table, extent, {causal, {probability, 99, 4}}, padded);
 }
 
 }  // namespace mpt

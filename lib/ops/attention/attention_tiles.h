@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/attention/attention.h"
+#include "ops/dropout/dropout_mask.h"
 #include "ops/simd_kernel.h"
 
 namespace mpt::attention_tiles {
@@ -170,6 +171,20 @@ void pack_transposed(const Rows<const T>& from, std::int64_t count, std::int64_t
     float* tile = to + filled / kKeys * kKeys * size;
     for (std::int64_t d = 0; d < size; ++d)
         std::fill(tile + d * kKeys + filled % kKeys, tile + (d + 1) * kKeys, 0.0f);
+}
+
+// Drops some of a row of a tile, whose number `first` starts a group; the row is kKeys long, of which the
+// first `seen` matter.
+inline void drop_row(const dropout_mask::Mask& mask, std::int64_t first, float* row, std::int64_t seen) {
+    static_assert(kKeys % dropout_mask::kGroup == 0);
+    for (std::int64_t j = 0; j < seen; j += dropout_mask::kGroup) {
+        const dropout_mask::Words words =
+            dropout_mask::draw(mask.numbers, (first + j) / dropout_mask::kGroup);
+        for (int w = 0; w < 4; ++w) {
+            float* at = row + j + w * simd::kLanes;
+            _mm256_storeu_ps(at, mask.apply(_mm256_loadu_ps(at), words.word[w]));
+        }
+    }
 }
 
 constexpr std::int64_t num_tile_keys(std::int64_t keys) {
