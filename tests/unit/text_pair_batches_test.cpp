@@ -1,6 +1,7 @@
 // Batches of sentence pairs in length buckets.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <numeric>
 
 #include "core/philox.h"
@@ -133,16 +134,48 @@ TEST_CASE("pair batches: nothing but padding has the weight 0") {
     CHECK(batch.target_lengths == std::vector<std::int32_t>(4, 0));
 }
 
-// By hand: lengths 2 x 8 and 1 x 16 (with end), half of the 32 tokens each.
-TEST_CASE("buckets: equal shares of the tokens, rounded up") {
+// By hand, with end: 5 pairs of 8, 1 of 12, 4 of 16. In two buckets 8 | 12, 16 pads 4 tokens, 8, 12 | 16
+// pads 20.
+TEST_CASE("buckets: the least padding") {
     PairTokens pairs;
-    for (const std::size_t length : {7u, 15u, 7u}) pairs.append(TokenIds(length, 9), TokenIds(3, 9));
+    for (const std::size_t length : {7u, 15u, 7u, 11u, 15u, 7u, 7u, 15u, 7u, 15u}) {
+        pairs.append(TokenIds(3, 9), TokenIds(length, 9));
+    }
+    using Buckets = std::vector<PairBucket>;
     CHECK(choose_buckets(pairs, {.batch_tokens = 64, .num_buckets = 2, .length_multiple = 4}) ==
-          std::vector<PairBucket>{{8, 8}, {16, 4}});
+          Buckets{{8, 8}, {16, 4}});
+    CHECK(choose_buckets(pairs, {.batch_tokens = 64, .num_buckets = 9, .length_multiple = 4}) ==
+          Buckets{{8, 8}, {12, 5}, {16, 4}});
     CHECK(choose_buckets(pairs, {.batch_tokens = 10, .num_buckets = 1, .length_multiple = 1}) ==
-          std::vector<PairBucket>{{16, 1}});
+          Buckets{{16, 1}});
     CHECK(choose_buckets(pairs, {.batch_tokens = 64, .num_buckets = 8, .length_multiple = 16}) ==
-          std::vector<PairBucket>{{16, 4}});
+          Buckets{{16, 4}});
+}
+
+// Reference: all ways to cut, tried one by one.
+TEST_CASE("buckets: as good as the best of all cuts") {
+    const PairTokens pairs = random_pairs(60, 9);
+    const auto padded = [&](const std::vector<std::int64_t>& lengths) {
+        std::int64_t tokens = 0;
+        for (std::int64_t i = 0; i < pairs.num_pairs(); ++i) {
+            const std::int64_t needed =
+                std::max(std::ssize(pairs.source(i)), std::ssize(pairs.target(i))) + 1;
+            tokens += *std::lower_bound(lengths.begin(), lengths.end(), needed);
+        }
+        return tokens;
+    };
+    std::int64_t best = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t a = 2; a <= 10; ++a) {
+        for (std::int64_t b = a; b <= 10; ++b) best = std::min(best, padded({a, b, 10}));
+    }
+    std::vector<std::int64_t> chosen;
+    for (const auto& bucket :
+         choose_buckets(pairs, {.batch_tokens = 64, .num_buckets = 3, .length_multiple = 1})) {
+        chosen.push_back(bucket.length);
+    }
+    CHECK(chosen.size() == 3);
+    CHECK(chosen.back() == 10);
+    CHECK(padded(chosen) == best);
 }
 
 TEST_CASE("pair batches: what cannot be batched") {

@@ -1,6 +1,9 @@
 #include "dataset/text/pair_batches.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include "core/error.h"
 #include "core/philox.h"
@@ -17,25 +20,51 @@ void shuffle(std::span<T> items, RandomStream& random) {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
 }
 
+// Where to cut ascending (length, pairs) into at most `num_groups` groups, each as long as its last, such
+// that the padded tokens are the fewest: the last places of the groups. Dynamic programming over prefixes.
+std::vector<std::size_t> cheapest_cuts(const std::vector<std::pair<std::int64_t, std::int64_t>>& lengths,
+                                       std::size_t num_groups) {
+    struct Best {
+        std::int64_t tokens = 0;
+        std::size_t previous_end = 0;  // of the groups before
+    };
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    const std::size_t n = lengths.size();
+    num_groups = std::min(num_groups, n);
+    std::vector<std::vector<Best>> best(num_groups + 1, std::vector<Best>(n + 1, {kNone, 0}));
+    best[0][0].tokens = 0;
+    for (std::size_t g = 1; g <= num_groups; ++g) {
+        for (std::size_t end = g; end <= n; ++end) {
+            std::int64_t count = 0;
+            for (std::size_t begin = end; begin-- > 0;) {
+                count += lengths[begin].second;
+                if (best[g - 1][begin].tokens == kNone) continue;
+                const std::int64_t tokens = best[g - 1][begin].tokens + count * lengths[end - 1].first;
+                if (tokens < best[g][end].tokens) best[g][end] = {tokens, begin};
+            }
+        }
+    }
+    // More groups are never worse, so all of them are used.
+    std::vector<std::size_t> lasts(num_groups);
+    for (std::size_t g = num_groups, end = n; g > 0; end = best[g--][end].previous_end)
+        lasts[g - 1] = end - 1;
+    return lasts;
+}
+
 }  // namespace
 
 std::vector<PairBucket> choose_buckets(const PairTokens& pairs, const BucketOptions& options) {
     MPT_CHECK(options.batch_tokens >= 1 && options.num_buckets >= 1 && options.length_multiple >= 1);
-    std::vector<std::int64_t> lengths;
-    std::int64_t total = 0;
+    std::map<std::int64_t, std::int64_t> pairs_of_length;  // rounded up
     for (std::int64_t i = 0; i < pairs.num_pairs(); ++i) {
-        lengths.push_back(length_of(pairs, i));
-        total += lengths.back();
+        const std::int64_t m = options.length_multiple;
+        ++pairs_of_length[(length_of(pairs, i) + m - 1) / m * m];
     }
-    std::sort(lengths.begin(), lengths.end());
+    const std::vector<std::pair<std::int64_t, std::int64_t>> lengths(pairs_of_length.begin(),
+                                                                     pairs_of_length.end());
     std::vector<PairBucket> buckets;
-    std::int64_t sum = 0, wanted = 1;
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-        sum += lengths[i];
-        if (i + 1 < lengths.size() && sum * options.num_buckets < wanted * total) continue;
-        while (sum * options.num_buckets >= wanted * total) ++wanted;
-        const std::int64_t m = options.length_multiple, length = (lengths[i] + m - 1) / m * m;
-        if (!buckets.empty() && buckets.back().length == length) continue;
+    for (const std::size_t last : cheapest_cuts(lengths, static_cast<std::size_t>(options.num_buckets))) {
+        const std::int64_t length = lengths[last].first;
         buckets.push_back({length, std::max<std::int64_t>(options.batch_tokens / length, 1)});
     }
     return buckets;

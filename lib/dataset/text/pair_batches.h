@@ -25,7 +25,7 @@ struct BucketOptions {
     std::int64_t length_multiple = 8;  // lengths are rounded up to multiples
 };
 
-// Lengths such that each bucket holds about the same number of tokens; the last takes the longest pair.
+// The lengths that leave the least padding; the last takes the longest pair.
 std::vector<PairBucket> choose_buckets(const PairTokens& pairs, const BucketOptions& options);
 
 struct PairSpecials {
