@@ -1,6 +1,7 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -14,15 +15,14 @@ namespace {
 
 namespace sp = sentencepiece;
 
-// One line, without the source places that SentencePiece puts before its messages.
+// One line; SentencePiece puts a place in its source and a condition in brackets before its words, if it has
+// any.
 std::string reason_of(const sp::util::Status& status) {
     std::string text = status.error_message();
     const std::size_t bracket = text.rfind("] ");
-    if (bracket != std::string::npos && bracket + 2 < text.size()) text = text.substr(bracket + 2);
-    for (char& c : text) {
-        if (c == '\n') c = ' ';
-    }
-    return text;
+    if (bracket != std::string::npos) text.erase(0, bracket + 2);
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text.empty() ? "SentencePiece gives no reason" : text;
 }
 
 class SentencePieceTokenizer final : public Tokenizer {
@@ -30,8 +30,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     SentencePieceTokenizer(std::string model, const std::string& origin) : model_(std::move(model)) {
         const auto status = processor_.LoadFromSerializedProto(model_);
         if (!status.ok() || processor_.GetPieceSize() == 0) {
-            throw Error(ExitCode::kData, origin + ": is no SentencePiece model" +
-                                             (status.ok() ? "" : " (" + reason_of(status) + ")"));
+            throw Error(ExitCode::kData,
+                        origin + ": is no SentencePiece model" + "; fetch or train it again");
         }
     }
 
