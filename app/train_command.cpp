@@ -39,7 +39,8 @@ void declare(CLI::App& app, TrainOptions& options) {
     app.add_flag("--overwrite", options.overwrite, "start anew in a directory that holds a run");
     app.add_option("--init-from", options.init_from, "start from these weights (checkpoint.init_from)")
         ->type_name("FILE");
-    app.add_flag("--dump-graph", options.dump_graph, "write the graph after every pass to graph.txt");
+    app.add_flag("--dump-graph", options.dump_graph,
+                 "write the graph after every pass that changed it to graph.txt, the plan to plan.txt");
     app.add_flag("--version", options.version, "versions, instruction sets, backends");
 }
 
@@ -96,7 +97,10 @@ int train_command(const std::vector<std::string>& arguments) {
     TrainRequest request = request_of(options);
     request.stop = &catch_stop_signals();
     const TrainResult result = train(request);
-    if (result.signal == 0) return 0;
+    if (result.signal == 0) {
+        if (!result.message.empty()) fmt::print("{}\n", result.message);
+        return 0;
+    }
     fmt::print(stderr, "mpt-train: {}\n", result.message);
     return 128 + result.signal;
 }

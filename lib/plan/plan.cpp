@@ -205,6 +205,11 @@ std::string print(const Plan& plan) {
         for (std::size_t o = 0; o < node.outputs.size(); ++o)
             text += (o ? ", " : " -> ") + std::string(name_of(plan.graph.type(node.outputs[o]).dtype)) +
                     to_string(plan.graph.type(node.outputs[o]).shape);
+        if (const Placement& at = plan.placements[static_cast<std::size_t>(node.outputs.front())]; !at.stored)
+            text += " @" + std::to_string(at.offset);
+        if (step.prepared.workspace_bytes != 0)
+            text += ", workspace " + std::to_string(step.prepared.workspace_bytes) + " @" +
+                    std::to_string(step.workspace_offset);
         for (const std::string& refusal : step.refusals) text += "; not " + refusal;
         text += "\n";
     }

@@ -48,7 +48,8 @@ struct Plan {
 // Throws InternalError when a node has no kernel at all.
 Plan compile(Graph graph, const PlanOptions& options);
 
-// One line a node: its kernel, types, and why faster ones were refused.
+// One line a node: its kernel, output types, address of the first output and of the workspace in the step
+// arena (bytes), and why faster kernels were refused.
 std::string print(const Plan& plan);
 
 }  // namespace mpt

@@ -55,7 +55,7 @@ void RunDirectory::lock() {
 
 void RunDirectory::remove_run() {
     std::error_code ignored;
-    for (const fs::path& file : {metrics(), log(), config(), graph(), path_ / "run.json"})
+    for (const fs::path& file : {metrics(), log(), config(), graph(), plan(), path_ / "run.json"})
         fs::remove(file, ignored);
     std::vector<fs::path> ours;
     for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints(), ignored)) {

@@ -29,6 +29,32 @@ SourceType source_type(DataType type) {
     return SourceType::kSynthetic;
 }
 
+}  // namespace
+
+SourceOptions source_options(const RunConfig& config, Split split) {
+    SourceOptions options;
+    options.type = source_type(config.data.type);
+    options.path = config.data.path;
+    options.split = split;
+    options.num_classes = config.model.num_classes;
+    options.seed = config.seed;
+    options.if_missing =
+        config.data.if_missing == IfMissing::kSynthetic ? MissingData::kSynthetic : MissingData::kError;
+    // What makes synthetic images by itself has a usual size by the model; files have their own.
+    const bool synthetic = options.type == SourceType::kSynthetic || options.type == SourceType::kImageFolder;
+    const std::int64_t side = has_imagenet_stem(config.model.depth) ? kImagenetSide : kCifarSide;
+    options.geometry.height = config.data.image_size.value_or(synthetic ? side : 0);
+    options.geometry.width = options.geometry.height;
+    options.geometry.channels = config.data.channels.value_or(synthetic ? 3 : 0);
+    options.synthetic_samples = split == Split::kTrain
+                                    ? config.data.num_samples
+                                    : std::max<std::int64_t>(config.data.num_samples / 5, 1);
+    options.limit = (split == Split::kTrain ? config.data.train_limit : config.data.eval_limit).value_or(0);
+    return options;
+}
+
+namespace {
+
 // The config's constants, one for all channels or one a channel, or those of the data set.
 ChannelStatistics normalization(const RunConfig& config, const ImageSource& train) {
     const NormalizeConfig& normalize = config.data.augment.normalize;
@@ -36,7 +62,12 @@ ChannelStatistics normalization(const RunConfig& config, const ImageSource& trai
     if (normalize.kind == NormalizeKind::kOff)
         return {std::vector<float>(channels, 0.0f), std::vector<float>(channels, 1.0f)};
     if (normalize.kind == NormalizeKind::kAuto) {
-        ChannelStatistics statistics = channel_statistics(train);
+        // Of the whole set, so that a run on part of it and its evaluation with another limit see the same
+        // images.
+        SourceOptions whole = source_options(config, Split::kTrain);
+        whole.limit = 0;
+        ChannelStatistics statistics =
+            channel_statistics(config.data.train_limit ? *open_source(whole).source : train);
         // A channel of one value has no spread: it is only shifted.
         for (float& deviation : statistics.stddev) deviation = deviation > 0 ? deviation : 1.0f;
         return statistics;
@@ -56,28 +87,6 @@ ChannelStatistics normalization(const RunConfig& config, const ImageSource& trai
 }
 
 }  // namespace
-
-SourceOptions source_options(const RunConfig& config, Split split) {
-    SourceOptions options;
-    options.type = source_type(config.data.type);
-    options.path = config.data.path;
-    options.split = split;
-    options.num_classes = config.model.num_classes;
-    options.seed = config.seed;
-    options.if_missing =
-        config.data.if_missing == IfMissing::kSynthetic ? MissingData::kSynthetic : MissingData::kError;
-    const bool synthetic =
-        options.type == SourceType::kSynthetic || options.if_missing == MissingData::kSynthetic;
-    const std::int64_t side = has_imagenet_stem(config.model.depth) ? kImagenetSide : kCifarSide;
-    options.geometry.height = config.data.image_size.value_or(synthetic ? side : 0);
-    options.geometry.width = options.geometry.height;
-    options.geometry.channels = config.data.channels.value_or(synthetic ? 3 : 0);
-    options.synthetic_samples = split == Split::kTrain
-                                    ? config.data.num_samples
-                                    : std::max<std::int64_t>(config.data.num_samples / 5, 1);
-    options.limit = (split == Split::kTrain ? config.data.train_limit : config.data.eval_limit).value_or(0);
-    return options;
-}
 
 Batching batching_of(const RunConfig& config) {
     return {config.train.batch_size, config.train.accumulate, config.data.drop_last};

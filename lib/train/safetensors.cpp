@@ -178,6 +178,9 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
     if (size < kLengthBytes) refuse(path, "it has only " + std::to_string(size) + " bytes");
     std::uint64_t length = 0;
     read_exactly(file_, path, 0, std::as_writable_bytes(std::span(&length, 1)));
+    constexpr std::uint64_t kZip = 0x4b50;  // "PK", with which torch.save begins
+    if ((length & 0xffff) == kZip && length > static_cast<std::uint64_t>(kMaxHeaderBytes))
+        refuse(path, "it is a torch.save file; write its state_dict with safetensors.torch.save_file");
     if (length > static_cast<std::uint64_t>(std::min(kMaxHeaderBytes, size - kLengthBytes)))
         refuse(path, "a header of " + std::to_string(length) + " bytes does not fit into its " +
                          std::to_string(size) + " bytes");

@@ -84,6 +84,7 @@ class Trainer {
     void save();
     bool must_stop() const { return request_.stop != nullptr && request_.stop->asked() != 0; }
     TrainResult stopped();
+    TrainResult finished_before() const;
     TrainResult end(const std::string& how, const std::string& reason);
     SummaryRow summary(const std::string& how, const std::string& reason) const;
     Progress progress(const Update& update) const;
@@ -103,6 +104,7 @@ class Trainer {
     TrainingState state_;
     RateMeter rate_;
     Interval interval_;
+    bool nothing_left_ = false;
     std::int64_t saved_step_ = -1;
     std::int64_t warnings_shown_ = 0;
     std::string last_checkpoint_;
@@ -112,6 +114,7 @@ class Trainer {
 
 TrainResult Trainer::run() {
     if (!prepare()) return stopped();
+    if (nothing_left_) return finished_before();
     begun_at_ = now_seconds();
     if (state_.evaluation_due && evaluate_now()) save();
     while (!finished()) {
@@ -160,6 +163,8 @@ bool Trainer::prepare() {
     program_->allocate();
     program_->initialize(config_.seed);
     load_start();
+    nothing_left_ = start_.continues && finished() && !state_.evaluation_due;
+    if (nothing_left_) return true;  // the finished run's files stay as they are
     open_directory();
     announce();
     return true;
@@ -205,7 +210,8 @@ void Trainer::announce() {
     log_->say(memory.substr(0, memory.find_last_not_of('\n') + 1));
     if (config_.debug.dump_graph) {
         replace_file(directory_.graph(), program_->graph_text());
-        log_->say("graphs: " + directory_.graph().string());
+        replace_file(directory_.plan(), program_->plan_text());
+        log_->say("graphs and plan: " + directory_.graph().string() + ", " + directory_.plan().string());
     }
     if (!start_line_.empty()) log_->say(start_line_);
 }
@@ -397,6 +403,14 @@ void Trainer::save() {
     log_->note("checkpoint: " + last_checkpoint_);
 }
 
+TrainResult Trainer::finished_before() const {
+    TrainResult result;
+    result.message =
+        fmt::format("{}: finished already at update {}; a larger train.epochs or train.steps goes on",
+                    directory_.path().string(), step());
+    return result;
+}
+
 TrainResult Trainer::stopped() {
     TrainResult result;
     result.signal = request_.stop->asked();
@@ -406,10 +420,13 @@ TrainResult Trainer::stopped() {
         return result;
     }
     if (step() > 0 && (saved_step_ != step() || state_.evaluation_due)) save();
-    result.message = step() == 0
-                         ? fmt::format("stopped by {} before the first update", name)
-                         : fmt::format("stopped by {} after update {}; checkpoint {}; --resume goes on", name,
-                                       step(), last_checkpoint_.empty() ? "none" : last_checkpoint_);
+    result.message =
+        step() == 0
+            ? fmt::format("stopped by {} before the first update", name)
+            : fmt::format(
+                  "stopped by {} after update {}; checkpoint {}; go on with: mpt-train --config {} --resume",
+                  name, step(), last_checkpoint_.empty() ? "none" : last_checkpoint_,
+                  directory_.config().string());
     result.summary = end("stopped", name).summary;
     return result;
 }

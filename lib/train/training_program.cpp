@@ -143,12 +143,26 @@ void TrainingProgram::check_fits(std::int64_t available_bytes) const {
     if (plain == 0 && recomputed == 0)
         throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + ", there is " + mib(limit) +
                                              "; not even one sample fits: a smaller model is needed");
+    // The fewest micro-steps that divide the batch evenly and fit.
+    const std::int64_t batch = impl_->config.train.batch_size;
+    const auto accumulate_for = [&](std::int64_t largest) {
+        std::int64_t steps = largest > 0 ? (batch + largest - 1) / largest : batch;
+        while (batch % steps != 0) ++steps;
+        return steps;
+    };
+    std::string advice =
+        plain > 0 ? "set train.accumulate=" + std::to_string(accumulate_for(plain)) : std::string();
+    if (recomputed >= impl_->config.train.micro_batch())
+        advice += (advice.empty() ? "" : ", or ") + std::string("memory.recompute=blocks alone");
+    else if (recomputed > plain)
+        advice += (advice.empty() ? "" : ", or ") +
+                  std::string("memory.recompute=blocks with train.accumulate=") +
+                  std::to_string(accumulate_for(recomputed));
     throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + " at micro-batch " +
                                          std::to_string(impl_->config.train.micro_batch()) + ", there is " +
                                          mib(limit) + "; the largest micro-batch that fits is " +
                                          std::to_string(plain) + ", with memory.recompute=blocks " +
-                                         std::to_string(recomputed) +
-                                         " (raise train.accumulate or lower train.batch_size)");
+                                         std::to_string(recomputed) + "; " + advice);
 }
 
 void TrainingProgram::allocate() {
