@@ -35,7 +35,7 @@ class Case:
 
 CASES = [
     Case("resnet20", 20, steps=50, batch_size=128, lr=0.02, weight_decay=5e-4, bars=[(10, 1e-4), (50, 5e-3)]),
-    Case("resnet50", 50, steps=10, batch_size=32, lr=0.0003, weight_decay=1e-4, bars=[(10, 1e-4)]),
+    Case("resnet50", 50, steps=10, batch_size=32, lr=0.0001, weight_decay=1e-4, bars=[(10, 1e-4)]),
 ]
 
 CONFIG = """
