@@ -18,12 +18,26 @@ ValueId GraphBuilder::stored(const std::string& name, TensorType type, StoreRef 
     return static_cast<ValueId>(graph_.values.size()) - 1;
 }
 
-ValueId GraphBuilder::parameter(const std::string& name, const Shape& shape, Role role, Initializer init) {
+ValueId GraphBuilder::parameter(const std::string& name, const Shape& shape, Role role, Initializer init,
+                                FileLayout layout) {
     MPT_CHECK(variables_ != nullptr, "this builder has no variable table");
     const std::string full = scoped(name);
-    const Variable& variable = (*variables_)[variables_->get_or_add(full, shape, role, init)];
+    const Variable& variable = (*variables_)[variables_->get_or_add(full, shape, role, init, layout)];
     const Region region = is_statistic(role) ? Region::kStatistics : Region::kMaster;
     return stored(full, {shape, DType::f32}, {region, variable.offset});
+}
+
+ValueId GraphBuilder::parameter_rows(ValueId parameter, std::int64_t first, std::int64_t count) {
+    const Value whole = graph_.value(parameter);
+    MPT_CHECK(whole.kind == ValueKind::kStored && first >= 0 && first + count <= whole.type.shape[0],
+              "rows of " + whole.name);
+    std::vector<std::int64_t> dims = whole.type.shape.dims();
+    const std::int64_t row = whole.type.shape.num_elements() / dims[0];
+    dims[0] = count;
+    const std::string name =
+        whole.name + "[" + std::to_string(first) + ":" + std::to_string(first + count) + "]";
+    return stored(name, {Shape(std::move(dims)), whole.type.dtype},
+                  {whole.store->region, whole.store->offset + first * row});
 }
 
 std::vector<ValueId> GraphBuilder::node(const OpType& op, Attributes attributes, std::vector<ValueId> inputs,

@@ -18,7 +18,10 @@ class GraphBuilder {
     ValueId input(const std::string& name, TensorType type);
     // A parameter's f32 master (or a running statistic) of the variable table; added to the table when new.
     // `name` is appended to the scope: in scope "layer1.0", parameter("conv1.weight", ...) .
-    ValueId parameter(const std::string& name, const Shape& shape, Role role, Initializer init);
+    ValueId parameter(const std::string& name, const Shape& shape, Role role, Initializer init,
+                      FileLayout layout = {});
+    // Consecutive rows of a parameter as a value of its own: a product with a part of a packed matrix.
+    ValueId parameter_rows(ValueId parameter, std::int64_t first, std::int64_t count);
     // Any place of the store, e.g. a variable's gradient; one value per place.
     ValueId stored(const std::string& name, TensorType type, StoreRef place);
 

@@ -10,16 +10,19 @@ const char* name_of(Region region) {
     return kNames[static_cast<std::size_t>(region)];
 }
 
-int VariableTable::get_or_add(const std::string& name, const Shape& shape, Role role, Initializer init) {
+int VariableTable::get_or_add(const std::string& name, const Shape& shape, Role role, Initializer init,
+                              FileLayout layout) {
     const int known = find(name);
     if (known >= 0) {
         const Variable& variable = variables_[static_cast<std::size_t>(known)];
-        MPT_CHECK(variable.shape == shape && variable.role == role,
-                  "variable " + name + " used with two shapes or roles");
+        MPT_CHECK(variable.shape == shape && variable.role == role && variable.layout == layout,
+                  "variable " + name + " used with two shapes, roles or layouts");
         return known;
     }
+    MPT_CHECK(layout.rows == 0 || (layout.rows <= shape[0] && !layout.transposed), name + ": padded rows");
+    MPT_CHECK(!layout.transposed || shape.rank() == 2, name + " is transposed and no matrix");
     std::int64_t& elements = is_statistic(role) ? statistics_elements_ : parameter_elements_;
-    variables_.push_back({name, shape, role, init, elements});
+    variables_.push_back({name, shape, role, init, elements, layout});
     elements += (shape.num_elements() + kVariableAlignment - 1) / kVariableAlignment * kVariableAlignment;
     if (is_statistic(role))
         enable(Region::kStatistics, DType::f32, statistics_elements_);
@@ -38,7 +41,7 @@ int VariableTable::find(const std::string& name) const {
 std::int64_t VariableTable::num_parameters() const {
     std::int64_t count = 0;
     for (const Variable& variable : variables_)
-        if (!is_statistic(variable.role)) count += variable.shape.num_elements();
+        if (!is_statistic(variable.role)) count += variable.num_elements();
     return count;
 }
 

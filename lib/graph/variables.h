@@ -48,20 +48,35 @@ struct Initializer {
     float a = 0;  // the constant, the standard deviation, or the bound of (-a, a)
 };
 
+// Where files differ from memory, beyond what the role says.
+struct FileLayout {
+    bool transposed = false;  // a matrix [out, in] that is [in, out] in files
+    // Of the first dimension in files; what follows in memory is padding: zero, and no parameter. 0: all.
+    std::int64_t rows = 0;
+    bool operator==(const FileLayout&) const = default;
+};
+
 struct Variable {
     std::string name;  // as in files, e.g. layer1.0.conv1.weight
     Shape shape;
     Role role = Role::kMatrix;
     Initializer init;
     std::int64_t offset = 0;  // elements, within its regions; a multiple of kVariableAlignment
+    FileLayout layout = {};
+    // The parameters it has, without padded rows; they come first.
+    std::int64_t num_elements() const {
+        const std::int64_t all = shape.num_elements();
+        return layout.rows == 0 ? all : all / shape[0] * layout.rows;
+    }
 };
 
 inline constexpr std::int64_t kVariableAlignment = 32;  // elements: 128 bytes of f32, 64 of f16
 
 class VariableTable {
   public:
-    // Index of the variable of this name, added when new. A second use must agree in shape and role.
-    int get_or_add(const std::string& name, const Shape& shape, Role role, Initializer init);
+    // Index of the variable of this name, added when new. A second use must agree in shape, role and layout.
+    int get_or_add(const std::string& name, const Shape& shape, Role role, Initializer init,
+                   FileLayout layout = {});
     const std::vector<Variable>& all() const { return variables_; }
     const Variable& operator[](int index) const { return variables_[static_cast<std::size_t>(index)]; }
     int find(const std::string& name) const;  // -1 when there is none

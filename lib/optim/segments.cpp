@@ -26,7 +26,7 @@ DecayGroups decay_groups(const VariableTable& variables, const DecayExclusion& e
     for (const Variable& variable : variables.all()) {
         if (is_statistic(variable.role)) continue;
         const bool decayed = !is_exempt(variable.role, exclude);
-        segments.push_back({variable.offset, variable.shape.num_elements(), decayed});
+        segments.push_back({variable.offset, variable.num_elements(), decayed});
         ++(decayed ? groups.num_decayed : groups.num_exempt);
         (decayed ? decayed_elements : exempt_elements) += segments.back().elements;
     }

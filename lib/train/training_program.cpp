@@ -192,7 +192,7 @@ void TrainingProgram::Impl::fill(const Variable& variable, std::uint64_t seed, s
     const Region region = is_statistic(variable.role) ? Region::kStatistics : Region::kMaster;
     std::byte* address = store.address(region, variable.offset);
     RandomStream random(seed, RandomPurpose::kInit, index);
-    for (std::int64_t i = 0; i < variable.shape.num_elements(); ++i) {
+    for (std::int64_t i = 0; i < variable.num_elements(); ++i) {
         float value = variable.init.a;
         if (variable.init.kind == Initializer::Kind::kNormal) value = variable.init.a * random.normal();
         if (variable.init.kind == Initializer::Kind::kUniform)

@@ -13,6 +13,8 @@ namespace mpt {
 namespace {
 
 constexpr std::string_view kCounterSuffix = ".num_batches_tracked";
+constexpr std::array<std::string_view, 3> kBuffers = {kCounterSuffix, ".attn.bias", ".attn.masked_bias"};
+constexpr std::string_view kOuterName = "transformer.";
 
 bool is_floating(FileType type) {
     return type == FileType::F64 || type == FileType::F32 || type == FileType::F16 || type == FileType::BF16;
@@ -24,27 +26,46 @@ FileTensor file_tensor(const Variable& variable, DType dtype, std::byte* base, c
     tensor.type = file_type_of(dtype);
     tensor.shape = variable.shape;
     tensor.data = base + variable.offset * static_cast<std::int64_t>(size_of(dtype));
-    if (variable.role == Role::kConvWeight) {
-        const Shape& s = variable.shape;  // OHWI
+    const Shape& s = variable.shape;
+    if (variable.role == Role::kConvWeight) {  // OHWI
         tensor.shape = Shape{s[0], s[3], s[1], s[2]};
-        tensor.channels_last = true;
+        tensor.order = FileTensor::Order::kChannelsLast;
+    } else if (variable.layout.transposed) {
+        tensor.shape = Shape{s[1], s[0]};
+        tensor.order = FileTensor::Order::kTransposed;
+    } else if (variable.layout.rows > 0) {
+        std::vector<std::int64_t> dims = s.dims();
+        dims[0] = variable.layout.rows;
+        tensor.shape = Shape(std::move(dims));
+        tensor.padding = s.num_elements() - variable.num_elements();
     }
     return tensor;
 }
 
 enum class Direction { kToFile, kToMemory };
 
+// Files hold [outer, rows, columns] where memory holds [outer, columns, rows].
+struct Permutation {
+    std::int64_t outer = 1, rows = 0, columns = 0;
+
+    explicit Permutation(const FileTensor& tensor) {
+        const Shape& s = tensor.shape;
+        if (tensor.order == FileTensor::Order::kChannelsLast)
+            outer = s[0], rows = s[1], columns = s[2] * s[3];
+        else
+            rows = s[0], columns = s[1];
+    }
+};
+
 template <typename T>
-void permute_as(const FileTensor& tensor, const std::byte* from, std::byte* to, Direction direction) {
+void permute_as(const Permutation& p, const std::byte* from, std::byte* to, Direction direction) {
     const auto* source = reinterpret_cast<const T*>(from);
     auto* target = reinterpret_cast<T*>(to);
-    const std::int64_t in = tensor.shape[1];
-    const std::int64_t area = tensor.shape[2] * tensor.shape[3];
-    for (std::int64_t o = 0; o < tensor.shape[0]; ++o)
-        for (std::int64_t i = 0; i < in; ++i)
-            for (std::int64_t p = 0; p < area; ++p) {
-                const std::int64_t in_file = (o * in + i) * area + p;
-                const std::int64_t in_memory = (o * area + p) * in + i;
+    for (std::int64_t o = 0; o < p.outer; ++o)
+        for (std::int64_t r = 0; r < p.rows; ++r)
+            for (std::int64_t c = 0; c < p.columns; ++c) {
+                const std::int64_t in_file = (o * p.rows + r) * p.columns + c;
+                const std::int64_t in_memory = (o * p.columns + c) * p.rows + r;
                 if (direction == Direction::kToFile)
                     target[in_file] = source[in_memory];
                 else
@@ -52,16 +73,29 @@ void permute_as(const FileTensor& tensor, const std::byte* from, std::byte* to, 
             }
 }
 
-// Copies one tensor between OHWI (memory) and OIHW (file); a plain copy for all others.
+// Copies one tensor between the orders of memory and file.
 void permute(const FileTensor& tensor, const std::byte* from, std::byte* to, Direction direction) {
-    if (!tensor.channels_last) {
+    if (tensor.order == FileTensor::Order::kSame) {
         std::memcpy(to, from, static_cast<std::size_t>(tensor.bytes()));
     } else if (size_of(tensor.type) == 4) {
-        permute_as<std::uint32_t>(tensor, from, to, direction);
+        permute_as<std::uint32_t>(Permutation(tensor), from, to, direction);
     } else {
         MPT_CHECK(size_of(tensor.type) == 2, tensor.name);
-        permute_as<std::uint16_t>(tensor, from, to, direction);
+        permute_as<std::uint16_t>(Permutation(tensor), from, to, direction);
     }
+}
+
+// The tensor by its name, or by that which a whole model around it gives it.
+const TensorEntry* entry_of(const SafetensorsFile& file, const FileTensor& tensor) {
+    const TensorEntry* entry = file.find(tensor.name);
+    return entry != nullptr ? entry : file.find(std::string(kOuterName) + tensor.name);
+}
+
+// What other programs write beside the weights of a model that has no such tensor.
+bool is_beside_weights(std::string_view name) {
+    if (name.starts_with(kOuterName)) name.remove_prefix(kOuterName.size());
+    return name == "lm_head.weight" ||
+           std::ranges::any_of(kBuffers, [&](std::string_view suffix) { return name.ends_with(suffix); });
 }
 
 template <typename T>
@@ -121,6 +155,8 @@ std::string fault_of(const TensorEntry* entry, const FileTensor& tensor, Convers
 void load(const SafetensorsFile& file, const TensorEntry& entry, const FileTensor& tensor) {
     const std::vector<std::byte> bytes = converted(file.read(entry), entry.type, tensor.type);
     permute(tensor, bytes.data(), tensor.data, Direction::kToMemory);
+    std::memset(tensor.data + tensor.bytes(), 0,
+                static_cast<std::size_t>(tensor.padding) * size_of(tensor.type));
 }
 
 }  // namespace
@@ -186,14 +222,15 @@ FileDigest write_tensors(const std::filesystem::path& path, const std::vector<Fi
 std::vector<Mismatch> compare_tensors(const SafetensorsFile& file, const std::vector<FileTensor>& tensors,
                                       Conversion conversion) {
     std::vector<Mismatch> mismatches;
-    std::set<std::string> known;
+    std::set<const TensorEntry*> known;
     for (const FileTensor& tensor : tensors) {
-        known.insert(tensor.name);
-        std::string fault = fault_of(file.find(tensor.name), tensor, conversion);
+        const TensorEntry* entry = entry_of(file, tensor);
+        known.insert(entry);
+        std::string fault = fault_of(entry, tensor, conversion);
         if (!fault.empty()) mismatches.push_back({tensor.name, std::move(fault)});
     }
     for (const TensorEntry& entry : file.tensors())
-        if (!known.contains(entry.name) && !entry.name.ends_with(kCounterSuffix))
+        if (!known.contains(&entry) && !is_beside_weights(entry.name))
             mismatches.push_back({entry.name, "the file has " + describe(entry.type, entry.shape) +
                                                   ", the model has no such tensor"});
     return mismatches;
@@ -209,14 +246,14 @@ void read_tensors(const SafetensorsFile& file, const std::vector<FileTensor>& te
                         mismatches.front().fault + " (" + std::to_string(count) +
                         (count == 1 ? " tensor does" : " tensors do") + " not fit)");
     }
-    for (const FileTensor& tensor : tensors) load(file, *file.find(tensor.name), tensor);
+    for (const FileTensor& tensor : tensors) load(file, *entry_of(file, tensor), tensor);
 }
 
 std::vector<Mismatch> read_fitting_tensors(const SafetensorsFile& file,
                                            const std::vector<FileTensor>& tensors) {
     std::vector<Mismatch> mismatches = compare_tensors(file, tensors, Conversion::kAny);
     for (const FileTensor& tensor : tensors) {
-        const TensorEntry* entry = file.find(tensor.name);
+        const TensorEntry* entry = entry_of(file, tensor);
         if (fault_of(entry, tensor, Conversion::kAny).empty()) load(file, *entry, tensor);
     }
     return mismatches;

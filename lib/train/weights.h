@@ -1,5 +1,7 @@
-// Regions of the store as tensors of a file: torchvision's names and shapes (OHWI in memory is OIHW in
-// files).
+// Regions of the store as tensors of a file, with the names and shapes of torchvision (OHWI in memory is OIHW
+// in files), of Hugging Face's GPT-2 (matrices are transposed) and of torch.nn.Transformer. Rows that pad a
+// vocabulary are in no file and stay zero. Files may put "transformer." before every name, and may hold what
+// those programs write beside weights: batch counters, causal masks, a second copy of a tied output matrix.
 #pragma once
 
 #include <array>
@@ -28,7 +30,12 @@ struct FileTensor {
     FileType type = FileType::F32;
     Shape shape;  // in the file
     std::byte* data = nullptr;
-    bool channels_last = false;  // OHWI in memory, OIHW in the file
+    enum class Order : std::uint8_t {
+        kSame,
+        kChannelsLast,  // OHWI in memory, OIHW in the file
+        kTransposed,    // [out, in] in memory, [in, out] in the file
+    } order = Order::kSame;
+    std::int64_t padding = 0;  // elements of padding behind it in memory
     std::int64_t bytes() const { return shape.num_elements() * static_cast<std::int64_t>(size_of(type)); }
 };
 
