@@ -94,6 +94,9 @@ struct OpType {
 
     // For a fused op: builds the plain nodes that define it and returns the values of its outputs, in order.
     std::vector<ValueId> (*decompose)(GraphBuilder& builder, const Node& node) = nullptr;
+
+    // Output 0 is input 0's memory in another shape; both may be read afterwards. The plan never copies.
+    bool is_view = false;
 };
 
 // The statistics type that belongs to a data type: f64 in oracle tests, f32 otherwise.

@@ -61,6 +61,7 @@ class StorageAssigner {
         const Node& node = graph_.nodes[static_cast<std::size_t>(step)];
         std::vector<bool> done(node.outputs.size(), false);
         for (const Alias alias : node.op->must_alias) share(node, alias, step, done);
+        if (node.op->is_view) share(node, {0, 0}, step, done);
         for (const Alias alias : node.op->may_alias) {
             if (static_cast<std::size_t>(alias.input) >= node.inputs.size() ||
                 static_cast<std::size_t>(alias.output) >= node.outputs.size())
@@ -71,7 +72,7 @@ class StorageAssigner {
             const ValueId out = node.outputs[static_cast<std::size_t>(alias.output)];
             const Storage& storage = storages[static_cast<std::size_t>(storage_of(in))];
             const bool last =
-                last_use(in) == step && storage.life.last == step && std::ranges::count(node.inputs, in) == 1;
+                last_use(in) == step && storage.life.last == step && num_inputs_in(node, storage_of(in)) == 1;
             if (value.kind == ValueKind::kIntermediate && !storage.stored && last &&
                 value.type.bytes() == graph_.type(out).bytes())
                 share(node, alias, step, done);
@@ -84,6 +85,11 @@ class StorageAssigner {
             storage.owner = out;
             add(out, storage);
         }
+    }
+
+    std::int64_t num_inputs_in(const Node& node, int storage) const {
+        return std::ranges::count_if(node.inputs,
+                                     [&](ValueId in) { return in != kNone && storage_of(in) == storage; });
     }
 
     void share(const Node& node, Alias alias, int, std::vector<bool>& done) {

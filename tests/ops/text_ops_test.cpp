@@ -112,7 +112,7 @@ struct AttentionRun {
     Graph graph;
     ValueId q, k, v, lengths, grad_o;
     AttentionOutputs out;
-    AttentionGradients gradients;
+    std::vector<ValueId> gradients;  // of q, k and v
 
     AttentionRun(const Shape& shape, DType dtype, AttentionAttributes attributes) {
         GraphBuilder b(graph);
@@ -121,10 +121,11 @@ struct AttentionRun {
         lengths = b.input("lengths", {{shape[0]}, DType::i32});
         grad_o = b.input("grad_o", type);
         out = attention(b, {q, k, v, lengths}, attributes);
-        gradients = attention_backward(b, {grad_o, q, k, v, out.o, out.logsumexp, lengths}, attributes);
+        gradients = b.node(attention_backward_op, attributes,
+                           {grad_o, q, k, v, out.o, out.logsumexp, lengths, kNone}, "backward");
     }
     std::vector<ValueId> results() const {
-        return {out.o, out.logsumexp, gradients.grad_q, gradients.grad_k, gradients.grad_v};
+        return {out.o, out.logsumexp, gradients[0], gradients[1], gradients[2]};
     }
 };
 
@@ -142,7 +143,7 @@ TEST_CASE("attention over nothing gives zero and no gradient, also next to what 
             for (const ValueId id : attention.results())
                 for (const double value : run.get(id)) REQUIRE(std::isfinite(value));
             const std::vector<double> o = run.get(attention.out.o);
-            const std::vector<double> grad_v = run.get(attention.gradients.grad_v);
+            const std::vector<double> grad_v = run.get(attention.gradients[2]);
             for (std::size_t i = 0; i < 12; ++i) CHECK((o[i] == 0 && grad_v[i] == 0));
             for (std::size_t i = 12; i < 24; ++i) CHECK(o[i] == Approx(0.5));
             // The first key is seen by three queries, a whole, a half and a third.
@@ -170,9 +171,9 @@ TEST_CASE("attention in f16 does not overflow where its scores leave the range o
         run.run();
         CHECK(run.get(attention.out.logsumexp) == std::vector<double>{480000, 480000});
         CHECK(greatest_difference(run.get(attention.out.o), v) < 1e-3);
-        for (const ValueId id : {attention.gradients.grad_q, attention.gradients.grad_k})
+        for (const ValueId id : {attention.gradients[0], attention.gradients[1]})
             for (const double value : run.get(id)) CHECK(value == 0);
-        for (const double value : run.get(attention.gradients.grad_v)) CHECK(value == 1);
+        for (const double value : run.get(attention.gradients[2])) CHECK(value == 1);
     }
 }
 

@@ -56,10 +56,10 @@ void finish_row(float* scores, float* products, std::int64_t seen, std::int64_t 
 template <typename T>
 struct Backward {
     AttentionExtent e;
-    const T *grad_o, *q, *k, *v, *o;
+    Tensor<const T> grad_o, q, k, v, o;
     const float* logsumexp;
     const std::int32_t* lengths;  // may be null
-    T *grad_q, *grad_k, *grad_v;
+    Tensor<T> grad_q, grad_k, grad_v;
     bool drops;
     dropout_mask::Mask mask;
 
@@ -67,16 +67,15 @@ struct Backward {
         const std::int64_t b = index / e.heads, h = index % e.heads;
         const std::int64_t length = lengths == nullptr ? e.keys : lengths[b];
         const std::int64_t seen = e.num_seen(e.queries - 1, length), width = padded(e.size);
-        const std::int64_t key_row = (b * e.keys * e.heads + h) * e.size;
-        pack_rows(rows(k + key_row), seen, e.size, 1, scratch.keys);
-        pack_transposed(rows(k + key_row), seen, e.size, scratch.keys_transposed);
-        pack_transposed(rows(v + key_row), seen, e.size, scratch.values_transposed);
+        pack_rows(k.rows(e, e.keys, b, h), seen, e.size, 1, scratch.keys);
+        pack_transposed(k.rows(e, e.keys, b, h), seen, e.size, scratch.keys_transposed);
+        pack_transposed(v.rows(e, e.keys, b, h), seen, e.size, scratch.values_transposed);
         std::fill_n(scratch.grad_keys, e.keys * width, 0.0f);
         std::fill_n(scratch.grad_values, e.keys * width, 0.0f);
         for (std::int64_t first = 0; first < e.queries; first += kQueries)
             run_tile({b, h, first, std::min(kQueries, e.queries - first), length}, scratch);
-        unpack_rows(scratch.grad_keys, e.keys, e.size, 1, rows(grad_k + key_row));
-        unpack_rows(scratch.grad_values, e.keys, e.size, 1, rows(grad_v + key_row));
+        unpack_rows(scratch.grad_keys, e.keys, e.size, 1, grad_k.rows(e, e.keys, b, h));
+        unpack_rows(scratch.grad_values, e.keys, e.size, 1, grad_v.rows(e, e.keys, b, h));
     }
 
   private:
@@ -85,25 +84,23 @@ struct Backward {
     };
 
     template <typename U>
-    Rows<U> rows(U* data) const {
-        return {data, e.heads * e.size};
+    Rows<U> rows(const Tensor<U>& tensor, const Tile& tile) const {
+        return tensor.rows(e, e.queries, tile.batch, tile.head).from(tile.first);
     }
 
     void run_tile(const Tile& tile, const Scratch& scratch) const {
         const std::int64_t width = padded(e.size), count = tile.count;
-        const std::int64_t at =
-            ((tile.batch * e.queries + tile.first) * e.heads + tile.head) * e.size;  // of its first row
         const float scale = static_cast<float>(e.scale());
-        pack_rows(rows(q + at), count, e.size, scale, scratch.queries);
-        pack_rows(rows(grad_o + at), count, e.size, 1, scratch.grad_outputs);
+        pack_rows(rows(q, tile), count, e.size, scale, scratch.queries);
+        pack_rows(rows(grad_o, tile), count, e.size, 1, scratch.grad_outputs);
         float along[kQueries];
         for (std::int64_t r = 0; r < count; ++r)
-            along[r] = dot(scratch.grad_outputs + r * width, rows(o + at).at(r));
+            along[r] = dot(scratch.grad_outputs + r * width, rows(o, tile).at(r));
         const std::int64_t seen = e.num_seen(tile.first + count - 1, tile.length);
         if (seen == 0) std::fill_n(scratch.grad_queries, count * width, 0.0f);
         for (std::int64_t key = 0; key < seen; key += kKeys)
             run_keys(tile, key, std::min(kKeys, seen - key), along, scratch);
-        unpack_rows(scratch.grad_queries, count, e.size, scale, rows(grad_q + at));
+        unpack_rows(scratch.grad_queries, count, e.size, scale, rows(grad_q, tile));
     }
 
     float dot(const float* a, const T* b) const {
@@ -150,22 +147,29 @@ struct Backward {
     }
 };
 
-void run(const Signature& s, const KernelArgs& a) {
-    const AttentionExtent e(s.in(1).shape, s.in(2).shape, s.attributes.as<AttentionAttributes>());
+void run(const Signature& s, const AttentionExtent& e, const KernelArgs& a) {
+    const AttentionLayout& layout = attention_layout(*s.op);
     const DropoutAttributes& dropout = s.attributes.as<AttentionAttributes>().dropout;
-    const dropout_mask::Mask mask(dropout, s.has(7) ? *simd::input<std::int32_t>(a, 7) : 0);
+    const int o = 1 + layout.num_tensors, lengths = o + 2, step = o + 3;
+    const dropout_mask::Mask mask(dropout, s.has(step) ? *simd::input<std::int32_t>(a, step) : 0);
     simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        const auto part = [&](std::size_t i) {
+            return Tensor<const T>{simd::input<T>(a, 1 + layout.places[i].tensor), layout.places[i]};
+        };
+        const auto gradient = [&](std::size_t i) {
+            return Tensor<T>{simd::output<T>(a, layout.places[i].tensor), layout.places[i]};
+        };
         const Backward<T> backward{e,
-                                   simd::input<T>(a, 0),
-                                   simd::input<T>(a, 1),
-                                   simd::input<T>(a, 2),
-                                   simd::input<T>(a, 3),
-                                   simd::input<T>(a, 4),
-                                   simd::input<float>(a, 5),
-                                   s.has(6) ? simd::input<std::int32_t>(a, 6) : nullptr,
-                                   simd::output<T>(a, 0),
-                                   simd::output<T>(a, 1),
-                                   simd::output<T>(a, 2),
+                                   {simd::input<T>(a, 0), kWhole},
+                                   part(0),
+                                   part(1),
+                                   part(2),
+                                   {simd::input<T>(a, o), kWhole},
+                                   simd::input<float>(a, o + 1),
+                                   s.has(lengths) ? simd::input<std::int32_t>(a, lengths) : nullptr,
+                                   gradient(0),
+                                   gradient(1),
+                                   gradient(2),
                                    dropout.probability > 0,
                                    mask};
         cpu::parallel_for(e.batch * e.heads, 1, s.num_threads, [&](cpu::Range heads, int thread) {
@@ -178,8 +182,9 @@ void run(const Signature& s, const KernelArgs& a) {
 }  // namespace
 
 PreparedKernel attention_backward_prepare(const Signature& s) {
-    const AttentionExtent e(s.in(1).shape, s.in(2).shape, s.attributes.as<AttentionAttributes>());
-    return {[s](const KernelArgs& a) { run(s, a); },
+    const AttentionExtent e(attention_layout(*s.op), std::span(s.inputs).subspan(1),
+                            s.attributes.as<AttentionAttributes>());
+    return {[s, e](const KernelArgs& a) { run(s, e, a); },
             static_cast<std::size_t>(Scratch::elements(e) * s.num_threads) * sizeof(float), "avx2 tiles"};
 }
 

@@ -71,30 +71,25 @@ void scale_row(float* row, std::int64_t size, float factor) {
 template <typename T>
 struct Forward {
     AttentionExtent e;
-    const T *q, *k, *v;
+    Tensor<const T> q, k, v;
+    Tensor<T> o;
     const std::int32_t* lengths;  // may be null
-    T* o;
     float* logsumexp;
     bool drops;
     dropout_mask::Mask mask;
 
     void run_head(std::int64_t index, const Scratch& scratch) const {
-        const std::int64_t b = index / e.heads, h = index % e.heads, row = e.heads * e.size;
+        const std::int64_t b = index / e.heads, h = index % e.heads;
         const std::int64_t length = lengths == nullptr ? e.keys : lengths[b];
         const std::int64_t seen = e.num_seen(e.queries - 1, length);
-        const auto rows = [&](auto* data, std::int64_t count) {
-            return Rows<std::remove_pointer_t<decltype(data)>>{data + (b * count * e.heads + h) * e.size,
-                                                               row};
-        };
-        pack_transposed(rows(k, e.keys), seen, e.size, scratch.keys);
-        pack_rows(rows(v, e.keys), seen, e.size, 1, scratch.values);
-        const Rows<const T> queries = rows(q, e.queries);
-        const Rows<T> outputs = rows(o, e.queries);
+        pack_transposed(k.rows(e, e.keys, b, h), seen, e.size, scratch.keys);
+        pack_rows(v.rows(e, e.keys, b, h), seen, e.size, 1, scratch.values);
+        const Rows<const T> queries = q.rows(e, e.queries, b, h);
+        const Rows<T> outputs = o.rows(e, e.queries, b, h);
         for (std::int64_t first = 0; first < e.queries; first += kQueries) {
             const std::int64_t count = std::min(kQueries, e.queries - first);
-            pack_rows(Rows<const T>{queries.at(first), row}, count, e.size, static_cast<float>(e.scale()),
-                      scratch.queries);
-            run_tile({index, first, count, length}, scratch, Rows<T>{outputs.at(first), row});
+            pack_rows(queries.from(first), count, e.size, static_cast<float>(e.scale()), scratch.queries);
+            run_tile({index, first, count, length}, scratch, outputs.from(first));
         }
     }
 
@@ -126,24 +121,27 @@ struct Forward {
         }
         for (std::int64_t r = 0; r < count; ++r) {
             const bool blind = e.num_seen(first + r, length) == 0;
-            unpack_rows(scratch.sums + r * width, 1, e.size, blind ? 0 : 1 / softmax[r].sum,
-                        Rows<T>{outputs.at(r), outputs.row});
+            unpack_rows(scratch.sums + r * width, 1, e.size, blind ? 0 : 1 / softmax[r].sum, outputs.from(r));
             statistics[r] = blind ? 0 : softmax[r].greatest + std::log(softmax[r].sum);
         }
     }
 };
 
-void run_attention(const Signature& s, const KernelArgs& a) {
-    const AttentionExtent e(s.in(0).shape, s.in(1).shape, s.attributes.as<AttentionAttributes>());
+void run_attention(const Signature& s, const AttentionExtent& e, const KernelArgs& a) {
+    const AttentionLayout& layout = attention_layout(*s.op);
     const DropoutAttributes& dropout = s.attributes.as<AttentionAttributes>().dropout;
-    const dropout_mask::Mask mask(dropout, s.has(4) ? *simd::input<std::int32_t>(a, 4) : 0);
+    const int lengths = layout.num_tensors, step = lengths + 1;
+    const dropout_mask::Mask mask(dropout, s.has(step) ? *simd::input<std::int32_t>(a, step) : 0);
     simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        const auto part = [&](std::size_t i) {
+            return Tensor<const T>{simd::input<T>(a, layout.places[i].tensor), layout.places[i]};
+        };
         const Forward<T> forward{e,
-                                 simd::input<T>(a, 0),
-                                 simd::input<T>(a, 1),
-                                 simd::input<T>(a, 2),
-                                 s.has(3) ? simd::input<std::int32_t>(a, 3) : nullptr,
-                                 simd::output<T>(a, 0),
+                                 part(0),
+                                 part(1),
+                                 part(2),
+                                 {simd::output<T>(a, 0), kWhole},
+                                 s.has(lengths) ? simd::input<std::int32_t>(a, lengths) : nullptr,
                                  simd::output<float>(a, 1),
                                  dropout.probability > 0,
                                  mask};
@@ -155,17 +153,28 @@ void run_attention(const Signature& s, const KernelArgs& a) {
 }
 
 PreparedKernel prepare(const Signature& s) {
-    const AttentionExtent e(s.in(0).shape, s.in(1).shape, s.attributes.as<AttentionAttributes>());
-    return {[s](const KernelArgs& a) { run_attention(s, a); },
+    const AttentionExtent e(attention_layout(*s.op), s.inputs, s.attributes.as<AttentionAttributes>());
+    return {[s, e](const KernelArgs& a) { run_attention(s, e, a); },
             static_cast<std::size_t>(Scratch::elements(e) * s.num_threads) * sizeof(float), "avx2 tiles"};
+}
+
+// All data inputs share one type.
+std::string refusal(const Signature& s) {
+    for (std::size_t i = 0; i < s.inputs.size(); ++i)
+        if (s.present[i] && s.op->is_data_input(s.attributes, static_cast<int>(i)) &&
+            s.inputs[i].dtype != s.inputs[0].dtype)
+            return "needs one type of data";
+    return simd::refusal(s);
 }
 
 }  // namespace
 
 void register_attention_cpu(KernelTable& table) {
-    table.add({attention_op.name, "simd", simd::refusal_unless_same<1, 2>, prepare});
-    table.add({attention_backward_op.name, "simd", simd::refusal_unless_same<1, 2, 3, 4>,
-               attention_backward_prepare});
+    for (const OpType* op : {&attention_op, &qkv_attention_op, &cross_attention_op})
+        table.add({op->name, "simd", refusal, prepare});
+    for (const OpType* op :
+         {&attention_backward_op, &qkv_attention_backward_op, &cross_attention_backward_op})
+        table.add({op->name, "simd", refusal, attention_backward_prepare});
 }
 
 }  // namespace mpt

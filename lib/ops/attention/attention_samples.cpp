@@ -19,28 +19,50 @@ SampleInput lengths_of(const Extent& e) {
     return lengths;
 }
 
-void add_case(SampleTable& table, const Extent& e, const AttentionAttributes& attributes, bool padded) {
+struct Packed {
+    const OpType *forward, *backward;
+    std::vector<Shape> data;
+};
+
+// The ops whose packing fits these sizes.
+std::vector<Packed> packings(const Extent& e) {
     const Shape q{e.batch, e.queries, e.heads, e.size}, k{e.batch, e.keys, e.heads, e.size};
-    const SampleInput lengths = padded ? lengths_of(e) : SampleInput{{}, 0, 0, SampleInput::Kind::kAbsent};
-    const std::string name = to_string(q) + " keys " + std::to_string(e.keys) + (padded ? " padded" : "");
-    SampleInput step{{}, 0, 0, SampleInput::Kind::kAbsent};
+    std::vector<Packed> all = {
+        {&attention_op, &attention_backward_op, {q, k, k}},
+        {&cross_attention_op, &cross_attention_backward_op, {q, {e.batch, e.keys, 2, e.heads, e.size}}}};
+    if (e.queries == e.keys)
+        all.push_back(
+            {&qkv_attention_op, &qkv_attention_backward_op, {{e.batch, e.keys, 3, e.heads, e.size}}});
+    return all;
+}
+
+void add_case(SampleTable& table, const Extent& e, const AttentionAttributes& attributes, bool padded) {
+    const Shape o{e.batch, e.queries, e.heads, e.size};
+    const SampleInput absent{{}, 0, 0, SampleInput::Kind::kAbsent};
+    const SampleInput lengths = padded ? lengths_of(e) : absent;
+    const std::string name = to_string(o) + " keys " + std::to_string(e.keys) + (padded ? " padded" : "");
+    SampleInput step = absent;
     if (attributes.dropout.probability > 0) {
         step.kind = SampleInput::Kind::kIndices;
         step.values = {77};
     }
-    Sample forward{name, &attention_op, attributes, {{q, -3, 3}, {k, -3, 3}, {k}, lengths, step}};
-    forward.reduction_length = std::max({e.queries, e.keys, e.size});
-    forward.tolerance_factor = 4;  // an exponential carries the error of its argument, a sum of D products
-    forward.check_gradient = q.num_elements() * e.keys < 20000;
-    table.add(forward);
     const SampleInput logsumexp{{e.batch, e.heads, e.queries}, 2, 4, SampleInput::Kind::kWide};
-    Sample backward{name,
-                    &attention_backward_op,
-                    attributes,
-                    {{q}, {q, -2, 2}, {k, -2, 2}, {k}, {q}, logsumexp, lengths, step}};
-    backward.reduction_length = forward.reduction_length;
-    backward.tolerance_factor = 4;
-    table.add(backward);
+    for (const Packed& packed : packings(e)) {
+        Sample forward{name, packed.forward, attributes, {}};
+        Sample backward{name, packed.backward, attributes, {{o}}};
+        for (const Shape& shape : packed.data) {
+            forward.inputs.push_back({shape, -2, 2});
+            backward.inputs.push_back({shape, -2, 2});
+        }
+        forward.inputs.insert(forward.inputs.end(), {lengths, step});
+        backward.inputs.insert(backward.inputs.end(), {{o}, logsumexp, lengths, step});
+        forward.reduction_length = backward.reduction_length = std::max({e.queries, e.keys, e.size});
+        // An exponential carries the error of its argument, a sum of D products.
+        forward.tolerance_factor = backward.tolerance_factor = 4;
+        forward.check_gradient = o.num_elements() * e.keys < 20000;
+        table.add(forward);
+        table.add(backward);
+    }
 }
 
 }  // namespace

@@ -108,8 +108,21 @@ inline void product(Into into, const ProductSize& size, const Left& a, const flo
 template <typename T>
 struct Rows {
     T* data;
-    std::int64_t row;  // elements from one row to the next: H D
+    std::int64_t row;  // elements from one row to the next
     T* at(std::int64_t index) const { return data + index * row; }
+    Rows from(std::int64_t index) const { return {at(index), row}; }
+};
+
+// A tensor and what part of it is meant.
+inline constexpr AttentionLayout::Place kWhole = {0, 0, 1};
+template <typename T>
+struct Tensor {
+    T* data;
+    AttentionLayout::Place place;
+    // Of a head, `count` of them a batch.
+    Rows<T> rows(const AttentionExtent& e, std::int64_t count, std::int64_t b, std::int64_t h) const {
+        return {data + e.first_row(place, count, b, h), e.row(place)};
+    }
 };
 
 // to[count][padded(size)] = factor * from, zero beyond `size`.

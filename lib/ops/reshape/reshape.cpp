@@ -20,10 +20,6 @@ void differentiate(GradientContext& context) {
         0, reshape(context.builder, context.grad(), context.builder.type(context.in(0)).shape, "backward"));
 }
 
-Cost cost(const Attributes&, std::span<const TensorType> in, std::span<const TensorType>) {
-    return {.flops = 0, .bytes = 2 * static_cast<double>(in[0].bytes())};
-}
-
 }  // namespace
 
 const OpType reshape_op = {
@@ -31,8 +27,9 @@ const OpType reshape_op = {
     .precision = PrecisionClass::kFollow,
     .infer = infer,
     .differentiate = differentiate,
-    .cost = cost,
-    .may_alias = {{0, 0}},
+    .cost = [](const Attributes&, std::span<const TensorType>,
+               std::span<const TensorType>) { return Cost{}; },
+    .is_view = true,
 };
 
 ValueId reshape(GraphBuilder& builder, ValueId x, const Shape& shape, const std::string& name) {

@@ -1,4 +1,4 @@
-// reshape: the same elements in another shape, in the same order; in the memory of x where it may be.
+// reshape: the same elements in another shape, in the same order, in the memory of x.
 #pragma once
 
 #include "graph/builder.h"

@@ -9,7 +9,8 @@
 namespace mpt {
 
 std::string print(const RopeAttributes& a) {
-    return fmt::format("base={}{}", a.base, a.inverse ? " inverse" : "");
+    return fmt::format("base={}{}{}", a.base, a.inverse ? " inverse" : "",
+                       a.parts == 1 ? "" : fmt::format(" parts={}", a.parts));
 }
 
 double rope_angle(const RopeAttributes& attributes, std::int64_t position, std::int64_t pair,
@@ -21,9 +22,12 @@ double rope_angle(const RopeAttributes& attributes, std::int64_t position, std::
 
 namespace {
 
-std::vector<TensorType> infer(const Attributes&, std::span<const TensorType> inputs) {
+std::vector<TensorType> infer(const Attributes& attributes, std::span<const TensorType> inputs) {
     const Shape& x = inputs[0].shape;
-    MPT_CHECK(x.rank() == 4 && x[3] % 2 == 0, "rope of " + to_string(x));
+    const std::int64_t parts = attributes.as<RopeAttributes>().parts;
+    MPT_CHECK((x.rank() == 4 || x.rank() == 5) && x[-1] % 2 == 0, "rope of " + to_string(x));
+    MPT_CHECK(parts >= 1 && parts <= (x.rank() == 5 ? x[2] : 1),
+              "rope of " + std::to_string(parts) + " parts of " + to_string(x));
     MPT_CHECK(inputs.size() < 2 || inputs[1].shape.rank() == 0, "rope with an offset that is no scalar");
     return {inputs[0]};
 }

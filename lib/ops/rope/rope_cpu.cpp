@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace {
 // Cosines and sines of all positions and pairs: [T][2][D/2].
 void fill_table(const Signature& s, std::int64_t offset, float* table) {
     const auto& attributes = s.attributes.as<RopeAttributes>();
-    const std::int64_t rows = s.in(0).shape[1], size = s.in(0).shape[3], half = size / 2;
+    const std::int64_t rows = s.in(0).shape[1], size = s.in(0).shape[-1], half = size / 2;
     for (std::int64_t t = 0; t < rows; ++t)
         for (std::int64_t i = 0; i < half; ++i) {
             const double angle = rope_angle(attributes, offset + t, i, size);
@@ -32,7 +33,9 @@ void turn_head(const T* x, T* y, const float* cosines, const float* sines, std::
 
 void turn_all(const Signature& s, const KernelArgs& a, const float* table) {
     const Shape& shape = s.in(0).shape;
-    const std::int64_t rows = shape[1], heads = shape[2], size = shape[3], half = size / 2;
+    const std::int64_t rows = shape[1], size = shape[-1], half = size / 2;
+    const std::int64_t heads = shape.num_elements() / (shape[0] * rows * size);  // of all parts
+    const std::int64_t turned = s.attributes.as<RopeAttributes>().parts * shape[-2];
     const std::int64_t grain = std::max<std::int64_t>(1, simd::kGrain / (heads * size));
     simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         const T* x = simd::input<T>(a, 0);
@@ -40,8 +43,12 @@ void turn_all(const Signature& s, const KernelArgs& a, const float* table) {
         cpu::parallel_for(shape[0] * rows, grain, s.num_threads, [=](cpu::Range range, int) {
             for (std::int64_t row = range.begin; row < range.end; ++row) {
                 const float* cosines = table + 2 * (row % rows) * half;
-                for (std::int64_t h = row * heads; h < (row + 1) * heads; ++h)
-                    turn_head(x + h * size, y + h * size, cosines, cosines + half, half);
+                const std::int64_t first = row * heads * size;
+                for (std::int64_t h = 0; h < turned; ++h)
+                    turn_head(x + first + h * size, y + first + h * size, cosines, cosines + half, half);
+                if (x != y)
+                    std::copy_n(x + first + turned * size, (heads - turned) * size,
+                                y + first + turned * size);
             }
         });
     });
@@ -49,7 +56,7 @@ void turn_all(const Signature& s, const KernelArgs& a, const float* table) {
 
 // The table of fixed positions is made once, with the plan; that of an offset by each call.
 PreparedKernel prepare(const Signature& s) {
-    const auto elements = static_cast<std::size_t>(s.in(0).shape[1] * s.in(0).shape[3]);
+    const auto elements = static_cast<std::size_t>(s.in(0).shape[1] * s.in(0).shape[-1]);
     if (s.has(1)) {
         const auto run = [s](const KernelArgs& a) {
             float* table = static_cast<float*>(a.workspace);

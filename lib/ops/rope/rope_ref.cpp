@@ -12,10 +12,13 @@ void run_rope(const Signature& s, const KernelArgs& a) {
     const auto x = reference::input(s, a, 0);
     const auto y = reference::output(s, a, 0);
     const std::int64_t offset = s.has(1) ? *a.in<std::int32_t>(1) : 0;
-    const std::int64_t rows = x.dim(1), heads = x.dim(2), size = x.dim(3), half = size / 2;
+    const std::int64_t rows = x.dim(1), size = x.dim(-1), half = size / 2;
+    const std::int64_t heads = x.size() / (x.dim(0) * rows * size);  // of all parts
+    const std::int64_t turned = attributes.parts * x.dim(-2);
     for (std::int64_t head = 0; head < x.size() / size; ++head)
         for (std::int64_t i = 0; i < half; ++i) {
-            const double angle = rope_angle(attributes, offset + head / heads % rows, i, size);
+            const bool turns = head % heads < turned;
+            const double angle = turns ? rope_angle(attributes, offset + head / heads % rows, i, size) : 0;
             const double first = x(head * size + i), second = x(head * size + half + i);
             y.set(head * size + i, first * std::cos(angle) - second * std::sin(angle));
             y.set(head * size + half + i, first * std::sin(angle) + second * std::cos(angle));

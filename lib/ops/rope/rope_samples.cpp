@@ -7,9 +7,15 @@ void register_rope_samples(SampleTable& table) {
     const SampleInput absent{{}, 0, 0, SampleInput::Kind::kAbsent};
     SampleInput offset{{}, 0, 0, SampleInput::Kind::kIndices};
     offset.values = {37};
-    for (const Shape& shape : {Shape{1, 1, 1, 2}, Shape{2, 5, 3, 6}, Shape{2, 9, 2, 32}, Shape{1, 70, 2, 80}})
+    struct Case {
+        Shape shape;
+        std::int64_t parts;
+    };
+    for (const auto& [shape, parts] :
+         {Case{{1, 1, 1, 2}, 1}, Case{{2, 5, 3, 6}, 1}, Case{{2, 9, 2, 32}, 1}, Case{{1, 70, 2, 80}, 1},
+          Case{{2, 5, 3, 2, 18}, 2}, Case{{3, 40, 3, 2, 32}, 2}, Case{{2, 7, 2, 1, 4}, 1}})
         for (const bool inverse : {false, true}) {
-            const RopeAttributes attributes{10000, inverse};
+            const RopeAttributes attributes{10000, inverse, parts};
             table.add({to_string(shape), &rope_op, attributes, {{shape}, absent}});
             table.add({to_string(shape) + " from 37", &rope_op, attributes, {{shape}, offset}});
         }
