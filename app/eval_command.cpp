@@ -24,8 +24,7 @@ int eval_command(const std::vector<std::string>& arguments) {
         fmt::print(stderr, "mpt-train: evaluation stopped\n");
         return 128 + stop.asked();
     }
-    fmt::print("top1 {:.2f} %  top5 {:.2f} %  loss {:.4f}  of {} samples\n", 100 * evaluation->top1,
-               100 * evaluation->top5, evaluation->loss, evaluation->samples);
+    fmt::print("{}\n", print(*evaluation));
     return 0;
 }
 

@@ -1,5 +1,7 @@
 #include "exec/executor.h"
 
+#include <algorithm>
+
 namespace mpt {
 
 Executor::Executor(const Plan& plan, const Store& store) : plan_(plan) {
@@ -14,6 +16,17 @@ Executor::Executor(const Plan& plan, const Store& store) : plan_(plan) {
         call.workspace = store.step_arena() + step.workspace_offset;
         calls_.push_back(std::move(call));
     }
+}
+
+bool Executor::has_input(const std::string& name) const {
+    return std::ranges::any_of(plan_.graph.values, [&](const Value& value) {
+        return value.kind == ValueKind::kInput && value.name == name;
+    });
+}
+
+bool Executor::has_output(const std::string& name) const {
+    return std::ranges::any_of(plan_.graph.outputs,
+                               [&](const Graph::Output& output) { return output.name == name; });
 }
 
 void Executor::run() const {

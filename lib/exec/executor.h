@@ -29,6 +29,8 @@ class Executor {
     std::span<const T> output(const std::string& name) const {
         return view<const T>(plan_.graph.output(name));
     }
+    bool has_input(const std::string& name) const;
+    bool has_output(const std::string& name) const;
     // Address of any value; meaningful only while the value is alive.
     std::byte* address(ValueId id) const { return addresses_[static_cast<std::size_t>(id)]; }
     const Plan& plan() const { return plan_; }

@@ -29,6 +29,18 @@ void put(const std::string& text, std::FILE* out) {
     std::fflush(out);
 }
 
+// The figures of the model, parted by `gap`.
+std::string figures(const Progress& progress, const std::string& gap) {
+    std::string text = "loss " + print_loss(progress.loss) + gap;
+    if (progress.unit == Unit::kImages)
+        text += fmt::format("top1 {:.1f} %", 100 * progress.top1);
+    else
+        text += fmt::format("ppl {:.4g}", perplexity_of(progress.loss));
+    if (progress.bits_per_character)
+        text += gap + fmt::format("{:.3f} bits/char", *progress.bits_per_character);
+    return text + gap + print_rate(progress.per_sec) + " " + std::string(name_of(progress.unit)) + "/s";
+}
+
 std::string share(std::int64_t part, std::int64_t whole) {
     return whole > 0 ? fmt::format("{}/{}", part, whole) : fmt::format("{}", part);
 }
@@ -62,18 +74,15 @@ std::string print_duration(double seconds) {
 }
 
 std::string print(const Progress& progress) {
-    return fmt::format("epoch {}  update {}  loss {}  top1 {:.1f} %  {} images/s  eta {}",
-                       share(progress.epoch, progress.num_epochs), share(progress.step, progress.num_steps),
-                       print_loss(progress.loss), 100 * progress.top1, print_rate(progress.images_per_sec),
+    return fmt::format("epoch {}  update {}  {}  eta {}", share(progress.epoch, progress.num_epochs),
+                       share(progress.step, progress.num_steps), figures(progress, "  "),
                        print_duration(progress.eta_seconds));
 }
 
 std::string print_bar(const Progress& progress, int columns) {
     const std::string head = fmt::format("epoch {} ", share(progress.epoch, progress.num_epochs));
-    const std::string tail =
-        fmt::format(" {} loss {} top1 {:.1f} % {} images/s eta {}", share(progress.step, progress.num_steps),
-                    print_loss(progress.loss), 100 * progress.top1, print_rate(progress.images_per_sec),
-                    print_duration(progress.eta_seconds));
+    const std::string tail = fmt::format(" {} {} eta {}", share(progress.step, progress.num_steps),
+                                         figures(progress, " "), print_duration(progress.eta_seconds));
     const int room =
         columns - 1 - static_cast<int>(head.size() + tail.size()) - 2;  // the last column stays free
     const int width = std::min(room, 30);

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
+
+#include "metrics/rows.h"
 
 namespace mpt {
 
@@ -15,15 +18,18 @@ enum class ProgressStyle { kAuto, kBar, kPlain, kQuiet };
 ProgressStyle possible_style(ProgressStyle wanted, std::FILE* out);
 
 struct Progress {
+    Unit unit = Unit::kImages;
     std::int64_t epoch = 0, num_epochs = 0;  // num_epochs 0: unknown
     std::int64_t step = 0, num_steps = 0;
     double loss = 0;
     double top1 = 0;
-    double images_per_sec = 0;
+    std::optional<double> bits_per_character;
+    double per_sec = 0;  // images or tokens
     double eta_seconds = 0;
 };
 
-// "epoch 1/5  update 10/469  loss 1.2346  top1 45.6 %  1234 images/s  eta 0:12"
+// "epoch 1/5  update 10/469  loss 1.2346  top1 45.6 %  1234 images/s  eta 0:12"; of text "loss 1.2346  ppl
+// 3.437  1.781 bits/char  20000 tokens/s".
 std::string print(const Progress& progress);
 // "epoch 1/5 [=====>    ] 10/469 loss ...", narrower than `columns`.
 std::string print_bar(const Progress& progress, int columns);

@@ -20,9 +20,11 @@ void RateMeter::add(std::int64_t images, double seconds) {
     rates_.push_back(seconds > 0 ? count / seconds : kNothing);
     all_.images += count;
     all_.seconds += seconds;
+    all_.updates += 1;
     if (static_cast<std::int64_t>(rates_.size()) <= warmup_) return;
     counted_.images += count;
     counted_.seconds += seconds;
+    counted_.updates += 1;
 }
 
 double RateMeter::median() const {
@@ -36,6 +38,11 @@ double RateMeter::median() const {
 double RateMeter::mean() const {
     const Total& total = counted_.seconds > 0 ? counted_ : all_;
     return total.seconds > 0 ? total.images / total.seconds : kNothing;
+}
+
+double RateMeter::seconds_per_update() const {
+    const Total& total = counted_.seconds > 0 ? counted_ : all_;
+    return total.updates > 0 ? total.seconds / total.updates : kNothing;
 }
 
 double median_of(std::vector<double> values) {

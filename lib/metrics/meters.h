@@ -18,17 +18,19 @@ struct MeanMeter {
     bool operator==(const MeanMeter&) const = default;
 };
 
-// Images a second of training alone. The first `warmup` updates do not count, unless there are no others.
+// Images (or tokens) a second of training alone. The first `warmup` updates do not count, unless there are no
+// others.
 class RateMeter {
   public:
     explicit RateMeter(std::int64_t warmup) : warmup_(warmup) {}
     void add(std::int64_t images, double seconds);
-    double median() const;  // of the rates of single updates; NaN before the first
-    double mean() const;    // all images over all seconds; NaN before the first
+    double median() const;              // of the rates of single updates; NaN before the first
+    double mean() const;                // all images over all seconds; NaN before the first
+    double seconds_per_update() const;  // mean; NaN before the first
 
   private:
     struct Total {
-        double images = 0, seconds = 0;
+        double images = 0, seconds = 0, updates = 0;
     };
     std::int64_t warmup_ = 0;
     std::vector<double> rates_;  // one an update, the warm-up's included

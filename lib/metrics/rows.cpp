@@ -1,7 +1,11 @@
 #include "metrics/rows.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "metrics/console.h"
 
 namespace mpt {
 namespace {
@@ -21,7 +25,46 @@ std::string dump(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+Json optional_number(const std::optional<double>& value) {
+    return value ? number(*value) : Json(nullptr);
+}
+
+// The scores of an evaluation, null where there was none.
+void add_scores(Json& json, Unit unit, const std::optional<EvaluationRow>& row) {
+    json["loss"] = row ? number(row->loss) : Json(nullptr);
+    if (unit == Unit::kImages) {
+        json["top1"] = row ? number(row->top1) : Json(nullptr);
+        json["top5"] = row ? number(row->top5) : Json(nullptr);
+        return;
+    }
+    json["perplexity"] = row ? number(perplexity_of(row->loss)) : Json(nullptr);
+    json["bits_per_character"] = row ? optional_number(row->bits_per_character) : Json(nullptr);
+    json["bits_per_byte"] = row ? optional_number(row->bits_per_byte) : Json(nullptr);
+    if (row && row->bleu) json["bleu"] = number(*row->bleu);
+}
+
 }  // namespace
+
+std::string_view name_of(Unit unit) {
+    return unit == Unit::kImages ? "images" : "tokens";
+}
+
+double perplexity_of(double loss) {
+    return std::exp(loss);
+}
+
+std::string print(const EvaluationRow& row) {
+    std::string text = "loss " + print_loss(row.loss);
+    if (row.unit == Unit::kImages)
+        text += fmt::format("  top1 {:.2f} %  top5 {:.2f} %", 100 * row.top1, 100 * row.top5);
+    else
+        text += fmt::format("  perplexity {:.4g}", perplexity_of(row.loss));
+    if (row.bits_per_character) text += fmt::format("  {:.4f} bits/character", *row.bits_per_character);
+    if (row.bits_per_byte && row.bits_per_byte != row.bits_per_character)
+        text += fmt::format("  {:.4f} bits/byte", *row.bits_per_byte);
+    if (row.bleu) text += fmt::format("  BLEU {:.2f}", *row.bleu);
+    return text + fmt::format("  of {} {}", row.samples, name_of(row.unit));
+}
 
 std::string to_json(const TrainRow& row) {
     Json json;
@@ -29,7 +72,11 @@ std::string to_json(const TrainRow& row) {
     json["step"] = row.step;
     json["epoch"] = row.epoch;
     json["loss"] = number(row.loss);
-    json["top1"] = number(row.top1);
+    if (row.unit == Unit::kImages) json["top1"] = number(row.top1);
+    if (row.unit == Unit::kTokens) {
+        json["perplexity"] = number(perplexity_of(row.loss));
+        json["bits_per_character"] = optional_number(row.bits_per_character);
+    }
     json["lr"] = number(row.lr);
     json["loss_scale"] = number(row.loss_scale);
     json["good_steps"] = row.good_steps;
@@ -37,7 +84,7 @@ std::string to_json(const TrainRow& row) {
     json["applied"] = row.applied;
     json["skipped"] = row.skipped;
     json["grad_norm"] = number(row.grad_norm);
-    json["images_per_sec"] = number(row.images_per_sec);
+    json[std::string(name_of(row.unit)) + "_per_sec"] = number(row.per_sec);
     json["data_wait_ms"] = number(row.data_wait_ms);
     json["elapsed"] = number(row.elapsed);
     return dump(json);
@@ -48,10 +95,8 @@ std::string to_json(const EvaluationRow& row) {
     json["kind"] = "eval";
     json["step"] = row.step;
     json["epoch"] = row.epoch;
-    json["loss"] = number(row.loss);
-    json["top1"] = number(row.top1);
-    json["top5"] = number(row.top5);
-    json["samples"] = row.samples;
+    add_scores(json, row.unit, row);
+    json[row.unit == Unit::kImages ? "samples" : "tokens"] = row.samples;
     json["ema"] = row.ema;
     json["improved"] = row.improved;
     json["elapsed"] = number(row.elapsed);
@@ -68,11 +113,10 @@ std::string to_json(const SummaryRow& row) {
     json["attempted"] = row.attempted;
     json["applied"] = row.applied;
     json["skipped"] = row.skipped;
-    json["images_per_sec_median"] = number(row.images_per_sec_median);
-    json["images_per_sec_mean"] = number(row.images_per_sec_mean);
-    json["loss"] = row.evaluation ? number(row.evaluation->loss) : Json(nullptr);
-    json["top1"] = row.evaluation ? number(row.evaluation->top1) : Json(nullptr);
-    json["top5"] = row.evaluation ? number(row.evaluation->top5) : Json(nullptr);
+    const std::string unit(name_of(row.unit));
+    json[unit + "_per_sec_median"] = number(row.per_sec_median);
+    json[unit + "_per_sec_mean"] = number(row.per_sec_mean);
+    add_scores(json, row.unit, row.evaluation);
     json["best_metric"] = text(row.best_metric);
     json["best"] = row.best ? number(*row.best) : Json(nullptr);
     json["best_step"] = row.best ? Json(row.best_step) : Json(nullptr);

@@ -138,7 +138,8 @@ std::string first_nonfinite(const StoreView& store) {
 }
 
 void write_checkpoint(const fs::path& folder, const CheckpointHead& head, const TrainingState& state,
-                      const StoreView& store, const std::string& config) {
+                      const StoreView& store, const std::string& config,
+                      const std::vector<ExtraFile>& extras) {
     std::error_code error;
     if (!fs::create_directory(folder, error))
         throw Error(ExitCode::kResource, folder.string() + ": cannot create: " + error.message());
@@ -150,6 +151,12 @@ void write_checkpoint(const fs::path& folder, const CheckpointHead& head, const 
     manifest.files[kOptimizer] = write_tensors(folder / kOptimizer, moment_tensors(store));
     manifest.files[kState] = write_text(folder / kState, to_json(state));
     manifest.files[kConfig] = write_text(folder / kConfig, config);
+    for (const ExtraFile& extra : extras) {
+        const fs::path path = folder / extra.name;
+        fs::create_directories(path.parent_path(), error);
+        manifest.files[extra.name] = write_text(path, extra.bytes);
+        sync_directory(path.parent_path());
+    }
     write_text(folder / kManifest, to_json(manifest));
     sync_directory(folder);
 }

@@ -5,6 +5,7 @@
 //   optimizer.safetensors  moments
 //   state.json             TrainingState: control block field by field, data position, counters, best
 //   config.yaml            the resolved config
+//   tokenizer/, source_tokenizer/   of runs on text: the vocabulary
 //   manifest.json          size and CRC-32 of each file above; written last
 #pragma once
 
@@ -54,12 +55,18 @@ struct Checkpoint {
     std::string config;
 };
 
+// A further file of every checkpoint of a run; the name may hold one folder.
+struct ExtraFile {
+    std::string name, bytes;
+};
+
 // First tensor that would be saved and is not finite; empty when all are.
 std::string first_nonfinite(const StoreView& store);
 
 // Writes all files into `folder`, which must not exist, and flushes them.
 void write_checkpoint(const std::filesystem::path& folder, const CheckpointHead& head,
-                      const TrainingState& state, const StoreView& store, const std::string& config);
+                      const TrainingState& state, const StoreView& store, const std::string& config,
+                      const std::vector<ExtraFile>& extras = {});
 
 // All throw Error(kCheckpoint) with one line naming the file at fault.
 CheckpointHead read_head(const std::filesystem::path& folder);

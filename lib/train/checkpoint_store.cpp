@@ -99,7 +99,7 @@ fs::path CheckpointStore::save(const TrainingState& state, const StoreView& stor
     std::error_code ignored;
     fs::remove_all(temporary, ignored);
     try {
-        write_checkpoint(temporary, head, state, store, config);
+        write_checkpoint(temporary, head, state, store, config, extras_);
     } catch (...) {
         fs::remove_all(temporary, ignored);
         throw;

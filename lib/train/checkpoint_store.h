@@ -14,8 +14,10 @@ namespace mpt {
 class CheckpointStore {
   public:
     // `keep`: how many of the newest stay, the best not counted; unset: all.
-    CheckpointStore(std::filesystem::path folder, std::string run_id, std::optional<std::int64_t> keep)
-        : folder_(std::move(folder)), run_id_(std::move(run_id)), keep_(keep) {}
+    // `extras` go with each checkpoint.
+    CheckpointStore(std::filesystem::path folder, std::string run_id, std::optional<std::int64_t> keep,
+                    std::vector<ExtraFile> extras = {})
+        : folder_(std::move(folder)), run_id_(std::move(run_id)), keep_(keep), extras_(std::move(extras)) {}
 
     // Removes what an interrupted save or removal left; returns how many such things there were.
     int clean_up() const;
@@ -31,6 +33,7 @@ class CheckpointStore {
     std::filesystem::path folder_;
     std::string run_id_;
     std::optional<std::int64_t> keep_;
+    std::vector<ExtraFile> extras_;
 };
 
 // Complete checkpoints of a folder, newest first; what has no readable manifest is left out.

@@ -1,5 +1,7 @@
 #include "train/evaluator.h"
 
+#include <numbers>
+
 #include "train/resume.h"
 #include "train/run_setup.h"
 
@@ -24,46 +26,45 @@ class AverageInPlace {
 
 }  // namespace
 
-std::optional<Evaluation> evaluate(TrainingProgram& program, const ImageSource& source,
-                                   const StreamOptions& stream_options, WeightsToUse weights,
-                                   const StopFlag* stop) {
-    Evaluation result;
+std::optional<EvaluationRow> evaluate(TrainingProgram& program, const RunData& data, WeightsToUse weights,
+                                      const StopFlag* stop) {
+    EvaluationRow result;
+    result.unit = data.unit();
     result.ema = weights == WeightsToUse::kAverageIfThere && program.has_ema();
     const AverageInPlace average(result.ema ? &program : nullptr);
-    BatchStream stream(source, stream_options);
+    const std::unique_ptr<BatchFeed> feed = data.evaluation_feed();
     double loss = 0;
     std::int64_t hits1 = 0;
     std::int64_t hits5 = 0;
-    for (NextBatch next = stream.next(); next.batch != nullptr; next = stream.next()) {
+    for (FeedItem item = feed->next(); item.batch != nullptr; item = feed->next()) {
         if (stop != nullptr && stop->asked() != 0) return std::nullopt;
-        const auto bytes = static_cast<std::size_t>(next.batch->count * source.geometry().bytes());
-        const BatchResult batch =
-            program.run_evaluation(next.batch->images.bytes().first(bytes), next.batch->labels);
+        const BatchResult batch = program.run_evaluation(*item.batch);
         loss += batch.loss_sum;
         hits1 += batch.hits1;
         hits5 += batch.hits5;
-        result.samples += batch.samples;
+        result.samples += batch.weight;
     }
     const auto samples = static_cast<double>(result.samples);
     result.loss = loss / samples;
     result.top1 = static_cast<double>(hits1) / samples;
     result.top5 = static_cast<double>(hits5) / samples;
+    const double bits = result.loss / std::numbers::ln2;
+    if (data.characters_per_target() > 0) result.bits_per_character = bits / data.characters_per_target();
+    if (data.bytes_per_target() > 0) result.bits_per_byte = bits / data.bytes_per_target();
     return result;
 }
 
-std::optional<Evaluation> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
-                                              const StopFlag* stop) {
+std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
+                                                 const StopFlag* stop) {
     check_supported(config);
-    const RunData data = open_data(config);
-    TrainingProgram program(config, data.description, num_threads(config));
-    expect_batches(program, config, data, {});
-    program.check_fits(memory_limit(config));
+    const std::unique_ptr<RunData> data = open_data(config);
+    TrainingProgram program(config, data->description, num_threads(config));
+    expect_batches(program, *data, {});
+    program.check_fits(available_memory_bytes());
     program.allocate();
     program.initialize(config.seed);
     load_weights(program, checkpoint);
-    StreamOptions stream = training_stream(config, {});
-    stream = evaluation_stream(evaluation_batch(config), stream.workers, stream.prefetch);
-    return evaluate(program, *data.test, stream, WeightsToUse::kMasters, stop);
+    return evaluate(program, *data, WeightsToUse::kMasters, stop);
 }
 
 }  // namespace mpt

@@ -50,7 +50,7 @@ std::string TrainingProgram::first_nonfinite() {
 
 std::string TrainingProgram::precision_summary() const {
     const PrecisionMode mode = impl_->config.precision.mode;
-    const CompiledPlan& compiled = impl_->micro_steps.at(impl_->config.train.micro_batch());
+    const CompiledPlan& compiled = impl_->micro_steps.at(impl_->data.micro_batch);
     const DType narrow = narrow_type(mode);
     std::string text = "precision " + std::string(name_of(mode)) + ": ";
     if (mode == PrecisionMode::kTf32)

@@ -23,12 +23,11 @@ struct CompiledGraph {
     PipelineReport report;
 };
 
-// Inputs: images u8 [N,H,W,C], labels i32 [N], weight f32 []. Outputs: loss_sum, hits1, hits5. Updates the
-// gradient region and the running statistics.
-CompiledGraph micro_step_graph(const GraphContext& context, std::int64_t batch);
-// Inputs: images, labels. Outputs: loss_sum, hits1, hits5. No label smoothing: the loss is comparable between
-// recipes.
-CompiledGraph evaluation_graph(const GraphContext& context, std::int64_t batch);
+// Inputs are those of the model (model_loss.h), weight f32 [] and, where there is dropout, step i32 [].
+// Output: loss_sum, and for images hits1 and hits5. Updates the gradient region and the running statistics.
+CompiledGraph micro_step_graph(const GraphContext& context, const BatchShape& shape);
+// The same without weight and step. No label smoothing: the loss is comparable between recipes.
+CompiledGraph evaluation_graph(const GraphContext& context, const BatchShape& shape);
 CompiledGraph update_graph(const GraphContext& context, const UpdateConfig& update);
 
 }  // namespace mpt

@@ -27,20 +27,18 @@ void RunLog::write(const TrainRow& row, const Progress& progress) {
 void RunLog::write(const EvaluationRow& row) {
     metrics_.write(to_json(row));
     console_.end_bar();
-    say(fmt::format("eval  epoch {}  update {}  loss {}  top1 {:.2f} %  top5 {:.2f} %  of {} samples{}{}",
-                    row.epoch, row.step, print_loss(row.loss), 100 * row.top1, 100 * row.top5, row.samples,
+    say(fmt::format("eval  epoch {}  update {}  {}{}{}", row.epoch, row.step, print(row),
                     row.ema ? "  (moving average)" : "", row.improved ? "  best so far" : ""));
 }
 
 void RunLog::write(const SummaryRow& row) {
     metrics_.write(to_json(row));
     console_.end_bar();
-    std::string text = fmt::format(
-        "{}: {} updates, {} applied, {} skipped; {} images/s median, {} mean", row.end, row.attempted,
-        row.applied, row.skipped, print_rate(row.images_per_sec_median), print_rate(row.images_per_sec_mean));
-    if (row.evaluation)
-        text += fmt::format("; top1 {:.2f} %, top5 {:.2f} %, loss {}", 100 * row.evaluation->top1,
-                            100 * row.evaluation->top5, print_loss(row.evaluation->loss));
+    const std::string_view unit = name_of(row.unit);
+    std::string text = fmt::format("{}: {} updates, {} applied, {} skipped; {} {}/s median, {} mean", row.end,
+                                   row.attempted, row.applied, row.skipped, print_rate(row.per_sec_median),
+                                   unit, print_rate(row.per_sec_mean));
+    if (row.evaluation) text += "; " + print(*row.evaluation);
     say(text);
     if (!row.checkpoint.empty()) say("checkpoint: " + row.checkpoint);
     if (!row.best_checkpoint.empty())

@@ -53,41 +53,6 @@ SourceOptions source_options(const RunConfig& config, Split split) {
     return options;
 }
 
-namespace {
-
-// The config's constants, one for all channels or one a channel, or those of the data set.
-ChannelStatistics normalization(const RunConfig& config, const ImageSource& train) {
-    const NormalizeConfig& normalize = config.data.augment.normalize;
-    const auto channels = static_cast<std::size_t>(train.geometry().channels);
-    if (normalize.kind == NormalizeKind::kOff)
-        return {std::vector<float>(channels, 0.0f), std::vector<float>(channels, 1.0f)};
-    if (normalize.kind == NormalizeKind::kAuto) {
-        // Of the whole set, so that a run on part of it and its evaluation with another limit see the same
-        // images.
-        SourceOptions whole = source_options(config, Split::kTrain);
-        whole.limit = 0;
-        ChannelStatistics statistics =
-            channel_statistics(config.data.train_limit ? *open_source(whole).source : train);
-        // A channel of one value has no spread: it is only shifted.
-        for (float& deviation : statistics.stddev) deviation = deviation > 0 ? deviation : 1.0f;
-        return statistics;
-    }
-    const auto per_channel = [&](const std::vector<double>& given, const char* key) {
-        if (given.size() != 1 && given.size() != channels)
-            throw Error(ExitCode::kUsage, std::string("data.augment.normalize.") + key + ": " +
-                                              std::to_string(given.size()) + " values for images of " +
-                                              std::to_string(channels) +
-                                              " channels; give one, or one a channel");
-        std::vector<float> values;
-        for (std::size_t c = 0; c < channels; ++c)
-            values.push_back(static_cast<float>(given.size() == 1 ? given[0] : given[c]));
-        return values;
-    };
-    return {per_channel(normalize.mean, "mean"), per_channel(normalize.std, "std")};
-}
-
-}  // namespace
-
 Batching batching_of(const RunConfig& config) {
     return {config.train.batch_size, config.train.accumulate, config.data.drop_last};
 }
@@ -109,59 +74,13 @@ std::int64_t evaluation_batch(const RunConfig& config) {
     return config.train.eval_batch_size.value_or(config.train.micro_batch());
 }
 
-std::unique_ptr<ImageSource> open_test_data(const RunConfig& config, std::vector<std::string>* warnings) {
-    OpenedSource opened = open_source(source_options(config, Split::kTest));
-    if (!opened.warning.empty()) warnings->push_back(opened.warning);
-    return std::move(opened.source);
+std::unique_ptr<RunData> open_data(const RunConfig& config) {
+    return open_image_data(config);
 }
 
-RunData open_data(const RunConfig& config) {
-    RunData data;
-    OpenedSource train = open_source(source_options(config, Split::kTrain));
-    if (!train.warning.empty()) data.warnings.push_back(train.warning);
-    data.train = std::move(train.source);
-    std::vector<std::string> ignored;  // the same as for the training data
-    data.test = open_test_data(config, &ignored);
-    const bool synthetic = data.train->info().origin == "synthetic";
-    if (synthetic != (data.test->info().origin == "synthetic"))
-        throw Error(
-            ExitCode::kData,
-            config.data.path + ": has only the " + (synthetic ? "test" : "training") +
-                " files; data.if_missing: synthetic stands in for a data set that is not there at all");
-    if (synthetic) data.warnings.push_back("the images are synthetic: accuracy on them means nothing");
-    if (data.test->geometry() != data.train->geometry())
-        throw Error(ExitCode::kData, data.test->info().origin + ": test images are " +
-                                         to_string(data.test->geometry()) + ", training images " +
-                                         to_string(data.train->geometry()));
-
-    const StreamOptions stream = training_stream(config, {});
-    const StreamOptions evaluation =
-        evaluation_stream(evaluation_batch(config), stream.workers, stream.prefetch);
-    DataDescription& d = data.description;
-    d.height = data.train->geometry().height;
-    d.width = data.train->geometry().width;
-    d.channels = data.train->geometry().channels;
-    d.num_classes = data.train->num_classes();
-    ChannelStatistics statistics = normalization(config, *data.train);
-    d.mean = std::move(statistics.mean);
-    d.std = std::move(statistics.stddev);
-    d.updates_per_epoch = std::max<std::int64_t>(num_windows(data.train->num_samples(), stream.batching), 1);
-    d.total_updates = config.train.steps.value_or(config.train.epochs.value_or(1) * d.updates_per_epoch);
-    d.host_bytes = data.train->memory_bytes() + data.test->memory_bytes() +
-                   stream_memory_bytes(*data.train, stream) + stream_memory_bytes(*data.test, evaluation);
-    return data;
-}
-
-void expect_batches(TrainingProgram& program, const RunConfig& config, const RunData& data,
-                    const StreamPosition& start) {
-    for (const std::int64_t offset : {std::int64_t{0}, start.offset})
-        for (const Window& window : epoch_windows(data.train->num_samples(), batching_of(config), offset))
-            for (const std::int64_t samples : window.micro_batches)
-                if (samples != config.train.micro_batch()) program.expect_micro_batch(samples);
-    const std::int64_t batch = evaluation_batch(config);
-    const std::int64_t samples = data.test->num_samples();
-    if (samples >= batch) program.expect_evaluation_batch(batch);
-    if (samples % batch != 0) program.expect_evaluation_batch(samples % batch);
+void expect_batches(TrainingProgram& program, const RunData& data, const StreamPosition& start) {
+    for (const BatchShape& shape : data.training_shapes(start)) program.expect_micro_batch(shape);
+    for (const BatchShape& shape : data.evaluation_shapes()) program.expect_evaluation_batch(shape);
 }
 
 void check_supported(const RunConfig& config) {
@@ -178,10 +97,6 @@ void check_supported(const RunConfig& config) {
 
 int num_threads(const RunConfig& config) {
     return static_cast<int>(config.threads.value_or(cpu::num_usable_cores()));
-}
-
-std::int64_t memory_limit(const RunConfig& config) {
-    return config.memory.limit_bytes.value_or(available_memory_bytes());
 }
 
 }  // namespace mpt

@@ -29,19 +29,19 @@ void check_device(const RunConfig& config) {
 
 }  // namespace
 
-void TrainingProgram::Impl::compile_micro_step(std::int64_t batch) {
-    if (micro_steps.contains(batch)) return;
+void TrainingProgram::Impl::compile_micro_step(const BatchShape& shape) {
+    if (micro_steps.contains(shape)) return;
     CompiledGraph compiled = micro_step_graph(
-        context(config, variables, config.debug.dump_graph && micro_steps.empty() ? &dump : nullptr), batch);
-    micro_steps[batch] = {compile(std::move(compiled.graph), {&kernels, num_threads}),
+        context(config, variables, config.debug.dump_graph && micro_steps.empty() ? &dump : nullptr), shape);
+    micro_steps[shape] = {compile(std::move(compiled.graph), {&kernels, num_threads}),
                           compiled.report.widened, nullptr};
 }
 
-void TrainingProgram::Impl::compile_evaluation(std::int64_t batch) {
-    if (evaluations.contains(batch)) return;
+void TrainingProgram::Impl::compile_evaluation(const BatchShape& shape) {
+    if (evaluations.contains(shape)) return;
     CompiledGraph compiled = evaluation_graph(
-        context(config, variables, config.debug.dump_graph && evaluations.empty() ? &dump : nullptr), batch);
-    evaluations[batch] = {compile(std::move(compiled.graph), {&kernels, num_threads}),
+        context(config, variables, config.debug.dump_graph && evaluations.empty() ? &dump : nullptr), shape);
+    evaluations[shape] = {compile(std::move(compiled.graph), {&kernels, num_threads}),
                           compiled.report.widened, nullptr};
 }
 
@@ -56,7 +56,7 @@ void TrainingProgram::Impl::refresh_report() {
     std::int64_t step_bytes = update.plan.arena_bytes;
     report = {};
     for (const auto* plans : {&micro_steps, &evaluations})
-        for (const auto& [batch, compiled] : *plans) {
+        for (const auto& [shape, compiled] : *plans) {
             step_bytes = std::max(step_bytes, compiled.plan.arena_bytes);
             report.workspace_bytes = std::max(report.workspace_bytes, compiled.plan.workspace_bytes);
             if (compiled.plan.activations_bytes > report.activations_bytes) {
@@ -82,7 +82,7 @@ TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription&
     check_device(config);
     Impl& p = *impl_;
     // The first graph fills the variable table; what depends on the table follows.
-    p.compile_micro_step(config.train.micro_batch());
+    p.compile_micro_step(data.micro_batch);
     p.decay = decay_groups(
         p.variables, {std::ranges::count(config.optimizer.exclude_from_decay, ParameterKind::kNorm) != 0,
                       std::ranges::count(config.optimizer.exclude_from_decay, ParameterKind::kBias) != 0});
@@ -97,13 +97,13 @@ TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription&
 
 TrainingProgram::~TrainingProgram() = default;
 
-void TrainingProgram::expect_micro_batch(std::int64_t samples) {
-    impl_->compile_micro_step(samples);
+void TrainingProgram::expect_micro_batch(const BatchShape& shape) {
+    impl_->compile_micro_step(shape);
     impl_->refresh_report();
 }
 
-void TrainingProgram::expect_evaluation_batch(std::int64_t samples) {
-    impl_->compile_evaluation(samples);
+void TrainingProgram::expect_evaluation_batch(const BatchShape& shape) {
+    impl_->compile_evaluation(shape);
     impl_->refresh_report();
 }
 
@@ -114,9 +114,11 @@ const MemoryReport& TrainingProgram::memory() const {
 std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute recompute) const {
     RunConfig config = impl_->config;
     config.memory.recompute = recompute;
-    const auto fits = [&](std::int64_t batch) {
+    const auto fits = [&](std::int64_t rows) {
         VariableTable variables = impl_->variables;
-        CompiledGraph compiled = micro_step_graph(impl_->context(config, variables, nullptr), batch);
+        BatchShape shape = impl_->data.micro_batch;
+        shape.rows = rows;
+        CompiledGraph compiled = micro_step_graph(impl_->context(config, variables, nullptr), shape);
         const Plan plan = compile(std::move(compiled.graph), {&impl_->kernels, impl_->num_threads, false});
         return lay_out(variables, plan.arena_bytes).bytes + impl_->data.host_bytes <= bytes;
     };
@@ -170,7 +172,7 @@ void TrainingProgram::allocate() {
     p.arena = cpu::Arena(p.layout.bytes, p.config.memory.huge_pages, p.num_threads);
     p.store = Store(p.variables, p.layout, p.arena.data());
     for (auto* plans : {&p.micro_steps, &p.evaluations})
-        for (auto& [batch, compiled] : *plans)
+        for (auto& [shape, compiled] : *plans)
             compiled.executor = std::make_unique<Executor>(compiled.plan, p.store);
     p.update.executor = std::make_unique<Executor>(p.update.plan, p.store);
 }
@@ -217,32 +219,47 @@ void TrainingProgram::initialize(std::uint64_t seed) {
                     static_cast<std::size_t>(p.variables.region_bytes(Region::kEma)));
 }
 
-BatchResult TrainingProgram::Impl::run(CompiledPlan& compiled, std::span<const std::uint8_t> images,
-                                       std::span<const std::int32_t> labels, const float* weight) {
+BatchResult TrainingProgram::Impl::run(const CompiledPlan& compiled, const MicroBatch& batch,
+                                       const MicroStepPlace* place) {
     const Executor& executor = *compiled.executor;
-    const std::span<std::uint8_t> image_input = executor.input<std::uint8_t>("images");
-    const std::span<std::int32_t> label_input = executor.input<std::int32_t>("labels");
-    MPT_CHECK(image_input.size() == images.size() && label_input.size() == labels.size(),
-              "batch of another size than planned");
-    std::ranges::copy(images, image_input.begin());
-    std::ranges::copy(labels, label_input.begin());
-    if (weight != nullptr) executor.input<float>("weight")[0] = *weight;
+    for (const GraphInput& input : batch.inputs) {
+        const std::span<std::byte> memory = executor.input<std::byte>(std::string(input.name));
+        MPT_CHECK(memory.size() == input.bytes.size(),
+                  std::string(input.name) + ": " + std::to_string(input.bytes.size()) + " bytes, planned " +
+                      std::to_string(memory.size()));
+        std::ranges::copy(input.bytes, memory.begin());
+    }
+    if (place != nullptr) {
+        executor.input<float>("weight")[0] =
+            place->window_weight > 0 ? 1.0f / static_cast<float>(place->window_weight) : 0.0f;
+        if (executor.has_input("step"))
+            executor.input<std::int32_t>("step")[0] = static_cast<std::int32_t>(place->index);
+    }
     executor.run();
-    return {static_cast<double>(executor.output<float>("loss_sum")[0]),
-            executor.output<std::int32_t>("hits1")[0], executor.output<std::int32_t>("hits5")[0],
-            static_cast<std::int64_t>(labels.size())};
+    BatchResult result;
+    result.loss_sum = static_cast<double>(executor.output<float>("loss_sum")[0]);
+    result.weight = batch.weight;
+    if (executor.has_output("hits1")) {
+        result.hits1 = executor.output<std::int32_t>("hits1")[0];
+        result.hits5 = executor.output<std::int32_t>("hits5")[0];
+    }
+    return result;
 }
 
-BatchResult TrainingProgram::run_micro_step(std::span<const std::uint8_t> images,
-                                            std::span<const std::int32_t> labels,
-                                            std::int64_t window_samples) {
+namespace {
+
+const CompiledPlan& plan_of(const std::map<BatchShape, CompiledPlan>& plans, const BatchShape& shape) {
+    const auto found = plans.find(shape);
+    MPT_CHECK(found != plans.end(), "a batch of " + to_string(shape) + " was not expected");
+    return found->second;
+}
+
+}  // namespace
+
+BatchResult TrainingProgram::run_micro_step(const MicroBatch& batch, const MicroStepPlace& place) {
     impl_->require_store();
-    impl_->last_micro_batch = static_cast<std::int64_t>(labels.size());
-    const float weight = 1.0f / static_cast<float>(window_samples);
-    const auto found = impl_->micro_steps.find(impl_->last_micro_batch);
-    MPT_CHECK(found != impl_->micro_steps.end(),
-              "micro-batch of " + std::to_string(labels.size()) + " was not expected");
-    return impl_->run(found->second, images, labels, &weight);
+    impl_->last_micro_batch = batch.shape;
+    return impl_->run(plan_of(impl_->micro_steps, batch.shape), batch, &place);
 }
 
 StepControl TrainingProgram::run_update() {
@@ -251,13 +268,9 @@ StepControl TrainingProgram::run_update() {
     return control();
 }
 
-BatchResult TrainingProgram::run_evaluation(std::span<const std::uint8_t> images,
-                                            std::span<const std::int32_t> labels) {
+BatchResult TrainingProgram::run_evaluation(const MicroBatch& batch) {
     impl_->require_store();
-    const auto found = impl_->evaluations.find(static_cast<std::int64_t>(labels.size()));
-    MPT_CHECK(found != impl_->evaluations.end(),
-              "evaluation batch of " + std::to_string(labels.size()) + " was not expected");
-    return impl_->run(found->second, images, labels, nullptr);
+    return impl_->run(plan_of(impl_->evaluations, batch.shape), batch, nullptr);
 }
 
 bool TrainingProgram::has_ema() const {
@@ -313,14 +326,13 @@ std::string TrainingProgram::graph_text() const {
 }
 
 std::size_t TrainingProgram::activation_bytes() const {
-    return static_cast<std::size_t>(
-        impl_->micro_steps.at(impl_->config.train.micro_batch()).plan.activations_bytes);
+    return static_cast<std::size_t>(impl_->micro_steps.at(impl_->data.micro_batch).plan.activations_bytes);
 }
 
 std::string TrainingProgram::plan_text() const {
     std::string text;
-    for (const auto& [batch, compiled] : impl_->micro_steps)
-        text += "== micro_step, batch " + std::to_string(batch) + "\n" + print(compiled.plan);
+    for (const auto& [shape, compiled] : impl_->micro_steps)
+        text += "== micro_step, batch " + to_string(shape) + "\n" + print(compiled.plan);
     return text + "== update\n" + print(impl_->update.plan);
 }
 

@@ -19,6 +19,7 @@
 #include "graph/variables.h"
 #include "optim/step_control.h"
 #include "plan/memory_report.h"
+#include "train/micro_batch.h"
 
 namespace mpt {
 
@@ -26,15 +27,19 @@ namespace mpt {
 struct DataDescription {
     std::int64_t height = 0, width = 0, channels = 0, num_classes = 0;
     std::vector<float> mean, std;  // a channel, of pixels in 0..1
+    // Of text; source_vocabulary is 0 where one vocabulary serves both sides.
+    std::int64_t vocabulary = 0, source_vocabulary = 0;
+    BatchShape micro_batch;  // the usual one; the largest where there are several
     std::int64_t updates_per_epoch = 1;
     std::int64_t total_updates = 1;
     std::int64_t host_bytes = 0;  // resident bytes of the data set and its buffers
 };
 
-// Sums over the samples of one micro-step or evaluation batch.
+// Sums over one micro-step or evaluation batch.
 struct BatchResult {
-    double loss_sum = 0;  // f32 on the device
-    std::int64_t hits1 = 0, hits5 = 0, samples = 0;
+    double loss_sum = 0;                // f32 on the device
+    std::int64_t hits1 = 0, hits5 = 0;  // of images
+    std::int64_t weight = 0;            // images, or targets that count
 };
 
 class TrainingProgram {
@@ -44,13 +49,13 @@ class TrainingProgram {
     TrainingProgram(const TrainingProgram&) = delete;
     TrainingProgram& operator=(const TrainingProgram&) = delete;
 
-    // Batch sizes other than the config's micro-batch and evaluation batch that will occur (short last ones);
-    // to be told before memory() and allocate().
-    void expect_micro_batch(std::int64_t samples);
-    void expect_evaluation_batch(std::int64_t samples);
+    // Shapes other than the data's usual one that will occur (short last batches, buckets of lengths); to be
+    // told before memory() and allocate().
+    void expect_micro_batch(const BatchShape& shape);
+    void expect_evaluation_batch(const BatchShape& shape);
 
     const MemoryReport& memory() const;
-    // The largest micro-batch whose plan fits `bytes` (0 when not even one sample does).
+    // The most rows of a micro-batch whose plan fits `bytes` (0 when not even one does).
     std::int64_t largest_micro_batch(std::int64_t bytes, Recompute recompute) const;
     // Throws Error(kResource) naming the need, what there is, and the largest micro-batch with and without
     // recompute.
@@ -59,12 +64,9 @@ class TrainingProgram {
     void initialize(
         std::uint64_t seed);  // weights by their initialisers, control block, everything else zero
 
-    // images: u8 [samples, H, W, C]; labels: i32 [samples]. `window_samples`: how many samples the update's
-    // whole window holds (the gradient is that of the mean over the window).
-    BatchResult run_micro_step(std::span<const std::uint8_t> images, std::span<const std::int32_t> labels,
-                               std::int64_t window_samples);
+    BatchResult run_micro_step(const MicroBatch& batch, const MicroStepPlace& place);
     StepControl run_update();
-    BatchResult run_evaluation(std::span<const std::uint8_t> images, std::span<const std::int32_t> labels);
+    BatchResult run_evaluation(const MicroBatch& batch);
     bool has_ema() const;
     // Exchanges the masters with their moving average (twice gives the old state back, to the bit).
     void swap_ema();

@@ -32,25 +32,24 @@ struct TrainingProgram::Impl {
     VariableTable variables;
     DecayGroups decay;
     UpdateConfig update_settings;
-    std::map<std::int64_t, CompiledPlan> micro_steps, evaluations;  // by batch size
+    std::map<BatchShape, CompiledPlan> micro_steps, evaluations;
     CompiledPlan update;
     std::string dump;
     MemoryReport report;
     StoreLayout layout;
     cpu::Arena arena;
     Store store;
-    std::int64_t last_micro_batch = 0;
+    BatchShape last_micro_batch;
 
     GraphContext context(const RunConfig& c, VariableTable& v, std::string* text) const {
         return {c, data, v, kernels, num_threads, text};
     }
-    void compile_micro_step(std::int64_t batch);
-    void compile_evaluation(std::int64_t batch);
+    void compile_micro_step(const BatchShape& shape);
+    void compile_evaluation(const BatchShape& shape);
     void enable_regions();
     void refresh_report();
     void require_store() const { MPT_CHECK(arena.data() != nullptr, "allocate() comes first"); }
-    BatchResult run(CompiledPlan& compiled, std::span<const std::uint8_t> images,
-                    std::span<const std::int32_t> labels, const float* weight);
+    BatchResult run(const CompiledPlan& compiled, const MicroBatch& batch, const MicroStepPlace* place);
     void fill(const Variable& variable, std::uint64_t seed, std::uint64_t index);
 };
 

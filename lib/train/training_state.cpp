@@ -91,19 +91,33 @@ MeanMeter meter_from(const Json& json) {
 
 Json evaluation_json(const std::optional<EvaluationRow>& row) {
     if (!row) return nullptr;
-    return {{"step", row->step},       {"epoch", row->epoch},       {"loss", real(row->loss)},
-            {"top1", real(row->top1)}, {"top5", real(row->top5)},   {"samples", row->samples},
-            {"ema", row->ema},         {"improved", row->improved}, {"elapsed", real(row->elapsed)}};
+    return {{"unit", name_of(row->unit)},
+            {"step", row->step},
+            {"epoch", row->epoch},
+            {"loss", real(row->loss)},
+            {"top1", real(row->top1)},
+            {"top5", real(row->top5)},
+            {"bits_per_character", optional_real(row->bits_per_character)},
+            {"bits_per_byte", optional_real(row->bits_per_byte)},
+            {"bleu", optional_real(row->bleu)},
+            {"samples", row->samples},
+            {"ema", row->ema},
+            {"improved", row->improved},
+            {"elapsed", real(row->elapsed)}};
 }
 
 std::optional<EvaluationRow> evaluation_from(const Json& json) {
     if (json.is_null()) return std::nullopt;
     EvaluationRow row;
+    row.unit = json.at("unit").get<std::string>() == "tokens" ? Unit::kTokens : Unit::kImages;
     row.step = json.at("step").get<std::int64_t>();
     row.epoch = json.at("epoch").get<std::int64_t>();
     row.loss = real(json.at("loss"));
     row.top1 = real(json.at("top1"));
     row.top5 = real(json.at("top5"));
+    row.bits_per_character = optional_real(json.at("bits_per_character"));
+    row.bits_per_byte = optional_real(json.at("bits_per_byte"));
+    row.bleu = optional_real(json.at("bleu"));
     row.samples = json.at("samples").get<std::int64_t>();
     row.ema = json.at("ema").get<bool>();
     row.improved = json.at("improved").get<bool>();

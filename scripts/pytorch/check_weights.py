@@ -82,7 +82,7 @@ def main():
             evaluated = subprocess.run(
                 [program, "eval", "--config", folder / f"ours{depth}.yaml", "--checkpoint", folder / "theirs.safetensors"],
                 check=True, capture_output=True, text=True).stdout.split()
-            theirs = {"top1": round(float(evaluated[1]) / 100, 4), "loss": float(evaluated[evaluated.index("loss") + 1])}
+            theirs = {"top1": round(float(evaluated[evaluated.index("top1") + 1]) / 100, 4), "loss": float(evaluated[evaluated.index("loss") + 1])}
             good &= compare(f"resnet {depth}, PyTorch's weights", theirs, evaluate(network, images, labels))
     sys.exit(0 if good else 1)
 

@@ -45,11 +45,12 @@ RunConfig toy_config(PrecisionMode mode) {
     return config;
 }
 
-DataDescription toy_data() {
+DataDescription toy_data(std::int64_t rows = 16) {
     DataDescription data;
     data.height = data.width = 8;
     data.channels = 1;
     data.num_classes = 4;
+    data.micro_batch = {.rows = rows};
     data.mean = {0.4f};
     data.std = {0.25f};
     data.updates_per_epoch = 10;
@@ -64,7 +65,7 @@ struct Run {
 };
 
 Run train(const RunConfig& config, int steps, int threads = 2, std::uint64_t seed = 7) {
-    TrainingProgram program(config, toy_data(), threads);
+    TrainingProgram program(config, toy_data(config.train.micro_batch()), threads);
     program.allocate();
     program.initialize(seed);
     Run run;
@@ -73,7 +74,11 @@ Run train(const RunConfig& config, int steps, int threads = 2, std::uint64_t see
         double loss = 0;
         for (std::int64_t m = 0; m < config.train.accumulate; ++m) {
             const Toy toy = toy_batch(micro, static_cast<std::uint64_t>(step * config.train.accumulate + m));
-            loss += program.run_micro_step(toy.images, toy.labels, config.train.batch_size).loss_sum;
+            MicroBatch batch;
+            batch.shape.rows = batch.weight = micro;
+            batch.inputs = {graph_input<std::uint8_t>("images", toy.images),
+                            graph_input<std::int32_t>("labels", toy.labels)};
+            loss += program.run_micro_step(batch, {config.train.batch_size, 0}).loss_sum;
         }
         run.control = program.run_update();
         run.losses.push_back(loss / static_cast<double>(config.train.batch_size));
@@ -160,8 +165,9 @@ TEST_CASE("a plan that does not fit names the need and the largest micro-batch",
     if (largest > 0) {
         RunConfig smaller = config;
         smaller.train.batch_size = largest;
-        CHECK(TrainingProgram(smaller, toy_data(), 2).memory().arena_bytes <= less);
+        CHECK(TrainingProgram(smaller, toy_data(smaller.train.micro_batch()), 2).memory().arena_bytes <=
+              less);
         smaller.train.batch_size = largest + 1;
-        CHECK(TrainingProgram(smaller, toy_data(), 2).memory().arena_bytes > less);
+        CHECK(TrainingProgram(smaller, toy_data(smaller.train.micro_batch()), 2).memory().arena_bytes > less);
     }
 }

@@ -19,7 +19,7 @@ Progress some_progress(std::int64_t step) {
     p.num_steps = 100;
     p.loss = 1.23456;
     p.top1 = 0.456;
-    p.images_per_sec = 1234.4;
+    p.per_sec = 1234.4;
     p.eta_seconds = 75;
     return p;
 }

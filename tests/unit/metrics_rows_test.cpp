@@ -30,7 +30,7 @@ TEST_CASE("non-finite numbers are null") {
     CHECK(json::parse(to_json(evaluation))["loss"].is_null());
 
     SummaryRow summary;
-    summary.images_per_sec_mean = std::numeric_limits<double>::quiet_NaN();
+    summary.per_sec_mean = std::numeric_limits<double>::quiet_NaN();
     const json ended = json::parse(to_json(summary));
     CHECK(ended["images_per_sec_mean"].is_null());
     CHECK(ended["best"].is_null());

@@ -1,0 +1,175 @@
+// Images: a source each for training and test, batches through dataset's stream.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "train/run_data.h"
+#include "train/run_setup.h"
+
+namespace mpt {
+namespace {
+
+// The config's constants, one for all channels or one a channel, or those of the data set.
+ChannelStatistics normalization(const RunConfig& config, const ImageSource& train) {
+    const NormalizeConfig& normalize = config.data.augment.normalize;
+    const auto channels = static_cast<std::size_t>(train.geometry().channels);
+    if (normalize.kind == NormalizeKind::kOff)
+        return {std::vector<float>(channels, 0.0f), std::vector<float>(channels, 1.0f)};
+    if (normalize.kind == NormalizeKind::kAuto) {
+        // Of the whole set, so that a run on part of it and its evaluation with another limit see the same
+        // images.
+        SourceOptions whole = source_options(config, Split::kTrain);
+        whole.limit = 0;
+        ChannelStatistics statistics =
+            channel_statistics(config.data.train_limit ? *open_source(whole).source : train);
+        // A channel of one value has no spread: it is only shifted.
+        for (float& deviation : statistics.stddev) deviation = deviation > 0 ? deviation : 1.0f;
+        return statistics;
+    }
+    const auto per_channel = [&](const std::vector<double>& given, const char* key) {
+        if (given.size() != 1 && given.size() != channels)
+            throw Error(ExitCode::kUsage, std::string("data.augment.normalize.") + key + ": " +
+                                              std::to_string(given.size()) + " values for images of " +
+                                              std::to_string(channels) +
+                                              " channels; give one, or one a channel");
+        std::vector<float> values;
+        for (std::size_t c = 0; c < channels; ++c)
+            values.push_back(static_cast<float>(given.size() == 1 ? given[0] : given[c]));
+        return values;
+    };
+    return {per_channel(normalize.mean, "mean"), per_channel(normalize.std, "std")};
+}
+
+class ImageFeed : public BatchFeed {
+  public:
+    ImageFeed(const ImageSource& source, const StreamOptions& options)
+        : source_(source), options_(options), stream_(source, options) {}
+
+    FeedItem next() override {
+        const NextBatch next = stream_.next();
+        FeedItem item;
+        item.wait_ms = next.wait_ms;
+        if (next.batch == nullptr) return item;
+        const Batch& batch = *next.batch;
+        const auto bytes = static_cast<std::size_t>(batch.count * source_.geometry().bytes());
+        batch_.shape = {.rows = batch.count};
+        batch_.weight = batch.count;
+        batch_.inputs = {{"images", std::as_bytes(batch.images.bytes().first(bytes))},
+                         graph_input<std::int32_t>("labels", batch.labels)};
+        item.batch = &batch_;
+        item.window_weight = batch.window_samples;
+        item.micro_index = batch.micro_index;
+        item.num_micro = batch.num_micro;
+        item.epoch = batch.epoch;
+        item.after = batch.after();
+        if (item.ends_update() &&
+            num_windows(source_.num_samples(), options_.batching, item.after.offset) == 0)
+            item.after = {batch.epoch + 1, 0};
+        return item;
+    }
+
+  private:
+    const ImageSource& source_;
+    StreamOptions options_;
+    BatchStream stream_;
+    MicroBatch batch_;
+};
+
+class ImageRunData : public RunData {
+  public:
+    explicit ImageRunData(const RunConfig& config);
+
+    Unit unit() const override { return Unit::kImages; }
+    std::string summary() const override {
+        const DataDescription& d = description;
+        return fmt::format("{} training and {} test images of {}x{}x{}, {} classes, {}",
+                           train_->num_samples(), test_->num_samples(), d.height, d.width, d.channels,
+                           d.num_classes, train_->info().origin);
+    }
+    std::int64_t num_samples() const override { return train_->num_samples(); }
+    std::vector<std::string> class_names() const override { return train_->info().class_names; }
+
+    std::vector<BatchShape> training_shapes(const StreamPosition& start) const override {
+        std::vector<BatchShape> shapes = {description.micro_batch};
+        for (const std::int64_t offset : {std::int64_t{0}, start.offset})
+            for (const Window& window : epoch_windows(train_->num_samples(), batching_of(config_), offset))
+                for (const std::int64_t rows : window.micro_batches)
+                    if (rows != shapes.back().rows) shapes.push_back({.rows = rows});
+        return shapes;
+    }
+    std::vector<BatchShape> evaluation_shapes() const override {
+        std::vector<BatchShape> shapes;
+        const std::int64_t batch = evaluation_batch(config_);
+        const std::int64_t samples = test_->num_samples();
+        if (samples >= batch) shapes.push_back({.rows = batch});
+        if (samples % batch != 0) shapes.push_back({.rows = samples % batch});
+        return shapes;
+    }
+    std::unique_ptr<BatchFeed> training_feed(const StreamPosition& start) const override {
+        return std::make_unique<ImageFeed>(*train_, training_stream(config_, start));
+    }
+    std::unique_ptr<BatchFeed> evaluation_feed() const override {
+        return std::make_unique<ImageFeed>(*test_, evaluation_options());
+    }
+
+  private:
+    StreamOptions evaluation_options() const {
+        const StreamOptions training = training_stream(config_, {});
+        return evaluation_stream(evaluation_batch(config_), training.workers, training.prefetch);
+    }
+    void open_sources();
+    void describe();
+
+    RunConfig config_;
+    std::unique_ptr<ImageSource> train_, test_;
+};
+
+ImageRunData::ImageRunData(const RunConfig& config) : config_(config) {
+    open_sources();
+    describe();
+}
+
+void ImageRunData::open_sources() {
+    OpenedSource train = open_source(source_options(config_, Split::kTrain));
+    if (!train.warning.empty()) warnings.push_back(train.warning);
+    train_ = std::move(train.source);
+    test_ = open_source(source_options(config_, Split::kTest)).source;  // its warning would be the same
+    const bool synthetic = train_->info().origin == "synthetic";
+    if (synthetic != (test_->info().origin == "synthetic"))
+        throw Error(
+            ExitCode::kData,
+            config_.data.path + ": has only the " + (synthetic ? "test" : "training") +
+                " files; data.if_missing: synthetic stands in for a data set that is not there at all");
+    if (synthetic && warnings.empty())
+        warnings.push_back("the images are synthetic: accuracy on them means nothing");
+    if (test_->geometry() != train_->geometry())
+        throw Error(ExitCode::kData, test_->info().origin + ": test images are " +
+                                         to_string(test_->geometry()) + ", training images " +
+                                         to_string(train_->geometry()));
+}
+
+void ImageRunData::describe() {
+    const StreamOptions stream = training_stream(config_, {});
+    DataDescription& d = description;
+    d.height = train_->geometry().height;
+    d.width = train_->geometry().width;
+    d.channels = train_->geometry().channels;
+    d.num_classes = train_->num_classes();
+    ChannelStatistics statistics = normalization(config_, *train_);
+    d.mean = std::move(statistics.mean);
+    d.std = std::move(statistics.stddev);
+    d.micro_batch = {.rows = config_.train.micro_batch()};
+    d.updates_per_epoch = std::max<std::int64_t>(num_windows(train_->num_samples(), stream.batching), 1);
+    d.total_updates = config_.train.steps.value_or(config_.train.epochs.value_or(1) * d.updates_per_epoch);
+    d.host_bytes = train_->memory_bytes() + test_->memory_bytes() + stream_memory_bytes(*train_, stream) +
+                   stream_memory_bytes(*test_, evaluation_options());
+}
+
+}  // namespace
+
+std::unique_ptr<RunData> open_image_data(const RunConfig& config) {
+    return std::make_unique<ImageRunData>(config);
+}
+
+}  // namespace mpt

@@ -1,0 +1,16 @@
+// From a batch to its loss: the graph's inputs, the model, and the sum of the losses as output "loss_sum".
+#pragma once
+
+#include "train/program_graphs.h"
+
+namespace mpt {
+
+enum class ModelUse { kTrain, kEvaluate };
+
+// By model.type. Inputs:
+//   resnet:      images u8 [N,H,W,C], labels i32 [N]; further outputs hits1 and hits5, i32
+ValueId model_loss(GraphBuilder& builder, const GraphContext& context, const BatchShape& shape, ModelUse use);
+
+ValueId image_loss(GraphBuilder& builder, const GraphContext& context, const BatchShape& shape, ModelUse use);
+
+}  // namespace mpt

@@ -1,0 +1,79 @@
+// How a run ends: done, stopped by a signal, or failed; each with its summary row.
+#include <fmt/core.h>
+
+#include <csignal>
+
+#include "core/error.h"
+#include "train/trainer_state.h"
+
+namespace mpt {
+
+TrainResult Trainer::finished_before() const {
+    TrainResult result;
+    result.message =
+        fmt::format("{}: finished already at update {}; a larger train.epochs or train.steps goes on",
+                    directory_.path().string(), step());
+    return result;
+}
+
+TrainResult Trainer::stopped() {
+    TrainResult result;
+    result.signal = request_.stop->asked();
+    const char* name = result.signal == SIGTERM ? "SIGTERM" : "SIGINT";
+    if (!log_) {
+        result.message = fmt::format("stopped by {} before the first update", name);
+        return result;
+    }
+    if (step() > 0 && (saved_step_ != step() || state_.evaluation_due)) save();
+    result.message =
+        step() == 0
+            ? fmt::format("stopped by {} before the first update", name)
+            : fmt::format(
+                  "stopped by {} after update {}; checkpoint {}; go on with: mpt-train --config {} --resume",
+                  name, step(), last_checkpoint_.empty() ? "none" : last_checkpoint_,
+                  directory_.config().string());
+    result.summary = end("stopped", name).summary;
+    return result;
+}
+
+TrainResult Trainer::end(const std::string& how, const std::string& reason) {
+    TrainResult result;
+    result.summary = summary(how, reason);
+    log_->write(result.summary);
+    return result;
+}
+
+SummaryRow Trainer::summary(const std::string& how, const std::string& reason) const {
+    SummaryRow row;
+    row.end = how;
+    row.reason = reason;
+    row.step = step();
+    row.epoch = state_.position.offset == 0 ? state_.position.epoch : state_.position.epoch + 1;
+    row.attempted = state_.control.attempted;
+    row.applied = state_.control.applied;
+    row.skipped = state_.control.skipped;
+    row.unit = data_->unit();
+    row.per_sec_median = rate_.median();
+    row.per_sec_mean = rate_.mean();
+    row.evaluation = state_.evaluation;
+    row.best_metric = name_of(config_.checkpoint.best);
+    row.best = state_.best.value;
+    row.best_step = state_.best.step;
+    row.checkpoint = last_checkpoint_;
+    if (row.best && std::filesystem::exists(store_->path_of(row.best_step)))  // not when the disk was full
+        row.best_checkpoint = store_->path_of(row.best_step).string();
+    row.elapsed = elapsed();
+    return row;
+}
+
+void Trainer::record_failure(const Error& error) {
+    if (!log_) return;
+    try {
+        log_->end_bar();
+        log_->error(error.what());
+        log_->write(summary(error.code() == ExitCode::kDivergence ? "diverged" : "failed", error.what()));
+    } catch (const Error&) {  // the disk is full: the first error says so
+    }
+}
+
+}  // namespace mpt

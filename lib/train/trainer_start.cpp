@@ -1,0 +1,128 @@
+// From the request to the point where the first update can run.
+#include <fmt/core.h>
+
+#include "config/read.h"
+#include "core/error.h"
+#include "dataset/text/tokenizer.h"
+#include "train/durable_file.h"
+#include "train/trainer_state.h"
+
+namespace mpt {
+namespace {
+
+ProgressStyle wanted_style(ConsoleStyle style) {
+    switch (style) {
+        case ConsoleStyle::kBar:
+            return ProgressStyle::kBar;
+        case ConsoleStyle::kPlain:
+            return ProgressStyle::kPlain;
+        case ConsoleStyle::kQuiet:
+            return ProgressStyle::kQuiet;
+        case ConsoleStyle::kAuto:
+            break;
+    }
+    return ProgressStyle::kAuto;
+}
+
+std::string batch_words(const RunConfig& config) {
+    return fmt::format("batch {} in {} micro-steps", config.train.batch_size, config.train.accumulate);
+}
+
+std::vector<ExtraFile> tokenizer_files(const RunTokenizers& tokenizers) {
+    std::vector<ExtraFile> extras;
+    const auto add = [&](const std::shared_ptr<const Tokenizer>& tokenizer, const std::string& folder) {
+        if (!tokenizer) return;
+        for (TokenizerFile& file : tokenizer->files())
+            extras.push_back({folder + "/" + file.name, std::move(file.bytes)});
+    };
+    add(tokenizers.target, "tokenizer");
+    if (tokenizers.source != tokenizers.target) add(tokenizers.source, "source_tokenizer");
+    return extras;
+}
+
+}  // namespace
+
+// Everything that can be refused is refused before the directory is touched. Returns false when asked to
+// stop.
+bool Trainer::prepare() {
+    check_supported(config_);
+    start_ = find_start(directory_, request_.resume, request_.existing);
+    data_ = open_data(config_);
+    if (must_stop()) return false;
+    const StreamPosition position = start_.checkpoint ? start_.checkpoint->state.position : StreamPosition{};
+    program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_));
+    if (must_stop()) return false;
+    expect_batches(*program_, *data_, position);
+    program_->check_fits(available_memory_bytes());
+    feed_ = data_->training_feed(position);
+    program_->allocate();
+    program_->initialize(config_.seed);
+    load_start();
+    nothing_left_ = start_.continues && finished() && !state_.evaluation_due;
+    if (nothing_left_) return true;  // the finished run's files stay as they are
+    open_directory();
+    announce();
+    return true;
+}
+
+void Trainer::open_directory() {
+    directory_.lock();
+    const bool continues = start_.continues;
+    if (!continues) directory_.remove_run();
+    std::string id = continues ? start_.checkpoint->head.run_id : new_run_id();
+    if (continues && std::filesystem::exists(directory_.metrics())) {
+        const TrainingState& at = start_.checkpoint->state;
+        const RowsToKeep keep = {at.control.attempted, at.loss.count > 0, at.evaluation_due};
+        replace_file(directory_.metrics(), rows_to_keep(read_text_file(directory_.metrics()), keep));
+    }
+    directory_.write_run_id(id);
+    replace_file(directory_.config(), request_.resolved);
+    log_ = std::make_unique<RunLog>(
+        directory_, possible_style(wanted_style(config_.log.console), request_.console), request_.console);
+    store_ = std::make_unique<CheckpointStore>(directory_.checkpoints(), std::move(id),
+                                               config_.checkpoint.keep, tokenizer_files(data_->tokenizers()));
+    if (const int leftovers = store_->clean_up(); leftovers > 0)
+        log_->note(fmt::format("removed {} leftovers of an interrupted checkpoint", leftovers));
+}
+
+void Trainer::announce() {
+    for (const std::string& warning : request_.warnings) log_->warn(warning);
+    for (const std::string& warning : data_->warnings) log_->warn(warning);
+    for (const std::string& warning : warnings_for(config_, data_->description.updates_per_epoch))
+        log_->warn(warning);
+    for (const std::string& notice : start_.notices) log_->warn(notice);
+    const DataDescription& d = data_->description;
+    log_->say(fmt::format("run {} in {}", config_.name, directory_.path().string()));
+    log_->say("data: " + data_->summary());
+    log_->say(fmt::format("{} updates an epoch, {} in all, {}, {} threads", d.updates_per_epoch,
+                          d.total_updates, batch_words(config_), num_threads(config_)));
+    log_->say(program_->precision_summary());
+    log_->say(program_->decay_summary());
+    const std::string memory = print(program_->memory());
+    log_->say(memory.substr(0, memory.find_last_not_of('\n') + 1));
+    if (config_.debug.dump_graph) {
+        replace_file(directory_.graph(), program_->graph_text());
+        replace_file(directory_.plan(), program_->plan_text());
+        log_->say("graphs and plan: " + directory_.graph().string() + ", " + directory_.plan().string());
+    }
+    if (!start_line_.empty()) log_->say(start_line_);
+}
+
+void Trainer::load_start() {
+    state_.seed = config_.seed;
+    state_.num_samples = data_->num_samples();
+    state_.class_names = data_->class_names();
+    if (!start_.checkpoint) {
+        state_.control = program_->control();
+        if (!config_.checkpoint.init_from.empty()) start_line_ = load_initial_weights(*program_, config_);
+        return;
+    }
+    state_ = restore(*program_, *start_.checkpoint, config_, state_.num_samples, &start_.notices);
+    state_.class_names = data_->class_names();
+    elapsed_before_ = state_.elapsed;
+    last_checkpoint_ = start_.checkpoint->head.path.string();
+    if (start_.continues) saved_step_ = step();
+    start_line_ = fmt::format("resumed from {} at update {}", last_checkpoint_, step());
+}
+
+}  // namespace mpt
