@@ -16,4 +16,24 @@ ValueId linear_layer(GraphBuilder& builder, ValueId x, std::int64_t out_features
     return linear(builder, x, w, bias, name);
 }
 
+ValueId linear_layer(GraphBuilder& builder, ValueId x, const LinearConfig& config, const std::string& name) {
+    const LinearParameters parameters = linear_parameters(builder, builder.type(x).shape[-1], config, name);
+    return linear(builder, x, parameters.weight, parameters.bias, name);
+}
+
+LinearParameters linear_parameters(GraphBuilder& builder, std::int64_t in_features,
+                                   const LinearConfig& config, const std::string& name) {
+    const Shape shape = {config.out_features, in_features};
+    LinearParameters parameters{
+        builder.parameter(name + ".weight", shape, Role::kMatrix, config.weight, config.layout), kNone};
+    if (config.bias)
+        parameters.bias = builder.parameter(name + ".bias", {config.out_features}, Role::kBias, {});
+    return parameters;
+}
+
+LinearParameters LinearParameters::rows(GraphBuilder& builder, std::int64_t first, std::int64_t count) const {
+    return {builder.parameter_rows(weight, first, count),
+            bias == kNone ? kNone : builder.parameter_rows(bias, first, count)};
+}
+
 }  // namespace mpt

@@ -1,0 +1,134 @@
+// A model as one compiled graph with memory of its own: weights in and gradients out as tensors of files.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exec/executor.h"
+#include "graph/builder.h"
+#include "passes/pipeline.h"
+#include "support/scratch_folder.h"
+#include "train/weights.h"
+
+namespace mpt::test {
+
+// A number in (-1, 1) for element `index` of the tensor `name`; scripts/golden has the same function.
+inline float golden_number(const std::string& name, std::int64_t index) {
+    std::uint32_t h = 17;
+    for (const char c : name) h = h * 31 + static_cast<std::uint32_t>(static_cast<unsigned char>(c));
+    std::uint32_t x = static_cast<std::uint32_t>(index) * 2654435761u + h * 40503u + 1;
+    x = (x ^ (x >> 15)) * 2246822519u;
+    x = (x ^ (x >> 13)) * 3266489917u;
+    x ^= x >> 16;
+    return static_cast<float>(static_cast<std::int64_t>(x >> 8) * 2 - (1 << 24) + 1) * 0x1p-24f;
+}
+
+// The weights of golden models: products of that number, gains around 1.
+inline float golden_weight(const std::string& name, std::int64_t index) {
+    const float x = golden_number(name, index);
+    const bool gain = name.find("ln_") != std::string::npos || name.find("norm") != std::string::npos;
+    return gain && name.ends_with(".weight") ? 1 + 0.25f * x : 0.25f * x;
+}
+
+struct ModelOptions {
+    GraphKind kind = GraphKind::kEvaluate;
+    bool recompute_blocks = false;
+    DType narrow = DType::f32;
+    const KernelTable* kernels = &cpu_kernels();
+};
+
+class ModelRun {
+  public:
+    // What `build` returns is differentiated (when training) with the graph input "seed" of its shape.
+    ModelRun(const std::function<ValueId(GraphBuilder&)>& build, const ModelOptions& options = {}) {
+        Graph graph;
+        graph.name = "model";
+        GraphBuilder builder(graph, &variables_);
+        const ValueId result = build(builder);
+        ValueId seed = kNone;
+        if (result != kNone) builder.output("result", result);
+        if (options.kind == GraphKind::kTrain) seed = builder.input("seed", builder.type(result));
+        PipelineOptions pipeline;
+        pipeline.kind = options.kind;
+        pipeline.recompute_blocks = options.recompute_blocks;
+        pipeline.precision.narrow = options.narrow;
+        pipeline.kernels = options.kernels;
+        if (options.narrow != DType::f32)
+            variables_.enable(Region::kNarrow, options.narrow, variables_.parameter_elements());
+        run_pipeline(builder, result, seed, pipeline);
+        plan_ = compile(std::move(graph), {options.kernels, 1});
+        const StoreLayout layout = lay_out(variables_, plan_.arena_bytes);
+        memory_ = std::make_unique<GuardedBuffer>(static_cast<std::size_t>(layout.bytes));
+        std::memset(memory_->data(), 0, static_cast<std::size_t>(layout.step_arena_offset));  // the arena: NaN
+        store_ = Store(variables_, layout, static_cast<std::byte*>(memory_->data()));
+        executor_ = std::make_unique<Executor>(plan_, store_);
+    }
+
+    const Plan& plan() const { return plan_; }
+    const VariableTable& variables() const { return variables_; }
+    Executor& executor() { return *executor_; }
+    StoreView view() const {
+        StoreView view;
+        view.table = &variables_;
+        for (int r = 0; r < kNumRegions; ++r)
+            view.regions[static_cast<std::size_t>(r)] = store_.region(static_cast<Region>(r));
+        return view;
+    }
+    void load(const std::filesystem::path& file) {
+        read_tensors(SafetensorsFile(file), weight_tensors(view()), Conversion::kExact);
+        write_narrow();
+    }
+    template <typename T>
+    void set(const std::string& input, const std::vector<T>& values) {
+        const auto to = executor_->input<T>(input);
+        MPT_CHECK(to.size() == values.size(), input + " has another size");
+        std::ranges::copy(values, to.begin());
+    }
+    std::vector<float> get(const std::string& output) const {
+        const auto values = executor_->output<float>(output);
+        return {values.begin(), values.end()};
+    }
+    // Runs; gradients are those of this run alone.
+    void run() {
+        if (std::byte* gradient = store_.region(Region::kGradient))
+            std::memset(gradient, 0, static_cast<std::size_t>(variables_.region_bytes(Region::kGradient)));
+        executor_->run();
+        MPT_CHECK(memory_->intact(), "the plan wrote past its memory");
+    }
+    // As in files.
+    std::map<std::string, std::vector<float>> gradients() const {
+        const ScratchFolder folder;
+        write_tensors(folder / "g", region_tensors(view(), Region::kGradient, ""));
+        const SafetensorsFile file(folder / "g");
+        std::map<std::string, std::vector<float>> all;
+        for (const TensorEntry& entry : file.tensors()) {
+            const std::vector<std::byte> bytes = file.read(entry);
+            std::vector<float>& values = all[entry.name];
+            values.resize(bytes.size() / sizeof(float));
+            std::memcpy(values.data(), bytes.data(), bytes.size());
+        }
+        return all;
+    }
+
+  private:
+    void write_narrow() {
+        std::byte* narrow = store_.region(Region::kNarrow);
+        const auto* master = reinterpret_cast<const float*>(store_.region(Region::kMaster));
+        for (std::int64_t i = 0; narrow != nullptr && i < variables_.parameter_elements(); ++i)
+            if (variables_.region(Region::kNarrow).dtype == DType::f16)
+                reinterpret_cast<f16*>(narrow)[i] = f16(master[i]);
+            else
+                reinterpret_cast<bf16*>(narrow)[i] = bf16(master[i]);
+    }
+
+    VariableTable variables_;
+    Plan plan_;
+    std::unique_ptr<GuardedBuffer> memory_;
+    Store store_;
+    std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace mpt::test
