@@ -44,9 +44,10 @@ LossAndGradient run_loss(const LossCase& c, Form form, const KernelTable& kernel
         gradient = softmax_cross_entropy_backward(b, {seed, z, labels, out.logsumexp}, c.attributes);
     } else {
         const ValueId wide = cast(b, z, {DType::f32});
-        const ValueId logp = log_softmax(b, wide);
+        const ValueId logp = log_softmax(b, wide, {c.attributes.vocabulary});
         loss = nll_loss(b, logp, labels, c.attributes);
-        gradient = log_softmax_backward(b, nll_loss_backward(b, seed, logp, labels, c.attributes), logp);
+        gradient = log_softmax_backward(b, nll_loss_backward(b, seed, logp, labels, c.attributes), logp,
+                                        {c.attributes.vocabulary});
     }
     GraphRun run(graph, kernels, 2);
     run.set(z, c.logits);
@@ -112,6 +113,17 @@ TEST_CASE("label smoothing spreads the target over all classes") {
         CHECK(r.loss == Approx(std::log(4.0)));
         CHECK(r.gradient[0] == Approx(0.25 - 0.05));
         CHECK(r.gradient[2] == Approx(0.25 - 0.85));
+    });
+}
+
+TEST_CASE("columns beyond the vocabulary have no probability and no gradient, whatever they hold") {
+    const LossCase c{{1, 1, 60000, 1, 1, -60000}, {0, 1}, DType::f16, {0.2, -1, 2}};
+    for_all_forms(c, [](const LossAndGradient& r) {
+        CHECK(r.loss == Approx(2 * std::log(2.0)));
+        CHECK(r.gradient[0] == Approx(0.5 - 0.9).epsilon(1e-3));
+        CHECK(r.gradient[1] == Approx(0.5 - 0.1).epsilon(1e-3));
+        CHECK(r.gradient[2] == 0.0);
+        CHECK(r.gradient[5] == 0.0);
     });
 }
 

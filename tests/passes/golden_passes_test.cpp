@@ -36,7 +36,7 @@ struct Example {
         const ValueId w2 = builder.parameter("fc2.weight", {3, 8}, Role::kMatrix, {});
         const ValueId z = linear(builder, h, w2, kNone, "fc2");
         builder.set_block(kNone);
-        loss = nll_loss(builder, log_softmax(builder, z, "logp"), labels, {}, "loss");
+        loss = nll_loss(builder, log_softmax(builder, z, {}, "logp"), labels, {}, "loss");
         builder.output("loss_sum", loss);
         seed = builder.input("seed", {{}, DType::f32});
     }

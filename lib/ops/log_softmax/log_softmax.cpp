@@ -4,6 +4,10 @@
 
 namespace mpt {
 
+std::string print(const LogSoftmaxAttributes& a) {
+    return a.vocabulary == 0 ? "" : "vocabulary=" + std::to_string(a.vocabulary);
+}
+
 namespace {
 
 std::vector<TensorType> infer(const Attributes&, std::span<const TensorType> inputs) {
@@ -14,7 +18,8 @@ std::vector<TensorType> infer(const Attributes&, std::span<const TensorType> inp
 }
 
 void differentiate(GradientContext& context) {
-    context.set(0, log_softmax_backward(context.builder, context.grad(), context.out(), "backward"));
+    context.set(0, log_softmax_backward(context.builder, context.grad(), context.out(),
+                                        context.node.attributes.as<LogSoftmaxAttributes>(), "backward"));
 }
 
 // An exponential counts as ten.
@@ -40,12 +45,14 @@ const OpType log_softmax_backward_op = {
     .may_alias = {{0, 0}},
 };
 
-ValueId log_softmax(GraphBuilder& builder, ValueId z, const std::string& name) {
-    return builder.add(log_softmax_op, {}, {z}, name);
+ValueId log_softmax(GraphBuilder& builder, ValueId z, LogSoftmaxAttributes attributes,
+                    const std::string& name) {
+    return builder.add(log_softmax_op, attributes, {z}, name);
 }
 
-ValueId log_softmax_backward(GraphBuilder& builder, ValueId grad, ValueId logp, const std::string& name) {
-    return builder.add(log_softmax_backward_op, {}, {grad, logp}, name);
+ValueId log_softmax_backward(GraphBuilder& builder, ValueId grad, ValueId logp,
+                             LogSoftmaxAttributes attributes, const std::string& name) {
+    return builder.add(log_softmax_backward_op, attributes, {grad, logp}, name);
 }
 
 void register_log_softmax(OpTable& table) {

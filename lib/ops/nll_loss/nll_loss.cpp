@@ -10,6 +10,7 @@ std::string print(const LossAttributes& a) {
     std::string text = a.label_smoothing == 0 ? "" : fmt::format("label_smoothing={}", a.label_smoothing);
     if (a.ignore_index != -1)
         text += fmt::format("{}ignore_index={}", text.empty() ? "" : " ", a.ignore_index);
+    if (a.vocabulary != 0) text += fmt::format("{}vocabulary={}", text.empty() ? "" : " ", a.vocabulary);
     return text;
 }
 

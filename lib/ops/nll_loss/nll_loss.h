@@ -1,5 +1,7 @@
 // nll_loss: (logp[M,V], labels i32 [M]) -> loss_sum []: the sum over rows of
 //   -((1 - s) logp[label] + s / V * sum(logp)), s the label smoothing; rows with the ignored label give 0.
+//   With `vocabulary` V > 0 only the first V columns are classes, the others pad the rows and get no
+//   gradient.
 // nll_loss_backward: (seed [], logp, labels) -> grad_logp, seed being the gradient of loss_sum.
 #pragma once
 
@@ -10,6 +12,7 @@ namespace mpt {
 struct LossAttributes {
     double label_smoothing = 0;
     std::int64_t ignore_index = -1;
+    std::int64_t vocabulary = 0;  // 0: all columns
     bool operator==(const LossAttributes&) const = default;
 };
 std::string print(const LossAttributes& attributes);

@@ -5,9 +5,10 @@ namespace mpt {
 
 void register_nll_loss_samples(SampleTable& table) {
     for (const Shape& shape : {Shape{1, 2}, Shape{7, 10}, Shape{5, 1000}})
-        for (const double smoothing : {0.0, 0.1}) {
-            const LossAttributes attributes{smoothing, -1};
-            SampleInput labels{{shape[0]}, -1, static_cast<double>(shape[1] - 1)};
+        for (const double smoothing : {0.0, 0.1, 0.2}) {
+            const std::int64_t padding = smoothing > 0.1 ? shape[1] / 4 : 0;  // columns that are no classes
+            const LossAttributes attributes{smoothing, -1, padding > 0 ? shape[1] - padding : 0};
+            SampleInput labels{{shape[0]}, -1, static_cast<double>(shape[1] - padding - 1)};
             labels.kind = SampleInput::Kind::kIndices;
             SampleInput seed{{}, 1, 3};
             seed.kind = SampleInput::Kind::kWide;

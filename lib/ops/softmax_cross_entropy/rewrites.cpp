@@ -35,8 +35,10 @@ std::optional<LossNodes> loss_nodes(const Graph& graph, NodeId anchor) {
                                                          : nullptr;
         if (place == nullptr || !claim(*place, user)) return std::nullopt;
     }
+    const std::int64_t of_softmax = graph.node(anchor).attributes.as<LogSoftmaxAttributes>().vocabulary;
     if (nodes.loss == kNone || (nodes.loss_backward == kNone) != (nodes.log_softmax_backward == kNone))
         return std::nullopt;
+    if (graph.node(nodes.loss).attributes.as<LossAttributes>().vocabulary != of_softmax) return std::nullopt;
     if (nodes.loss_backward == kNone) return nodes;
     const Node& loss = graph.node(nodes.loss);
     const Node& backward = graph.node(nodes.loss_backward);
@@ -46,51 +48,63 @@ std::optional<LossNodes> loss_nodes(const Graph& graph, NodeId anchor) {
     return match ? std::optional(nodes) : std::nullopt;
 }
 
-// The narrow logits behind z and the cast that narrows its gradient again.
-struct NarrowLogits {
-    ValueId z = kNone;
-    NodeId grad_cast = kNone;  // kNone without a backward pass
-};
-std::optional<NarrowLogits> narrow_logits(const Graph& graph, const LossNodes& nodes) {
-    const NodeId widen = producer_of(graph, graph.node(nodes.log_softmax).inputs[0], cast_op);
-    if (widen == kNone) return std::nullopt;
-    NarrowLogits narrow{graph.node(widen).inputs[0]};
-    const DType type = graph.type(narrow.z).dtype;
-    if (!is_narrow(type)) return std::nullopt;
-    if (nodes.log_softmax_backward == kNone) return narrow;
-    const ValueId grad_z = graph.node(nodes.log_softmax_backward).outputs[0];
-    const std::vector<NodeId> users = graph.users(grad_z);
-    if (users.size() != 1 || graph.is_output(grad_z) || !is_op(graph, users[0], cast_op)) return std::nullopt;
-    if (graph.node(users[0]).attributes.as<CastAttributes>().to != type) return std::nullopt;
-    narrow.grad_cast = users[0];
-    return narrow;
-}
-
 bool take_loss(Graph& graph, NodeId anchor, const KernelTable&) {
     if (!is_op(graph, anchor, log_softmax_op)) return false;
     const auto nodes = loss_nodes(graph, anchor);
     if (!nodes) return false;
-    const auto narrow = narrow_logits(graph, *nodes);
-    const ValueId z = narrow ? narrow->z : graph.node(anchor).inputs[0];
+    const ValueId z = graph.node(anchor).inputs[0];
     const Node loss = graph.node(nodes->loss);
     const ValueId labels = loss.inputs[1];
     const ValueId logsumexp = replace_node(graph, nodes->loss, softmax_cross_entropy_op, loss.attributes,
                                            {z, labels}, {loss.outputs[0], kNone})[1];
     if (nodes->loss_backward != kNone) {
-        const NodeId last = narrow ? narrow->grad_cast : nodes->log_softmax_backward;
         const ValueId seed = graph.node(nodes->loss_backward).inputs[0];
-        const std::vector<ValueId> outputs = graph.node(last).outputs;
+        const std::vector<ValueId> outputs = graph.node(nodes->log_softmax_backward).outputs;
         replace_node(graph, nodes->loss_backward, softmax_cross_entropy_backward_op, loss.attributes,
                      {seed, z, labels, logsumexp}, outputs);
         remove_node(graph, nodes->log_softmax_backward);
-        if (narrow) remove_node(graph, narrow->grad_cast);
     }
     remove_node(graph, anchor);
+    return true;
+}
+
+// Whether the only reader of `value` is a cast to `type`; then it is put into `reader`.
+bool is_only_cast(const Graph& graph, ValueId value, DType type, NodeId& reader) {
+    const std::vector<NodeId> users = graph.users(value);
+    if (users.size() != 1 || graph.is_output(value) || !is_op(graph, users[0], cast_op)) return false;
+    reader = users[0];
+    return graph.node(reader).attributes.as<CastAttributes>().to == type;
+}
+
+// Not where the gradient is wanted in f32: it would be rounded.
+bool take_casts(Graph& graph, NodeId anchor, const KernelTable&) {
+    if (!is_op(graph, anchor, softmax_cross_entropy_op)) return false;
+    const Node loss = graph.node(anchor);
+    const NodeId widen = producer_of(graph, loss.inputs[0], cast_op);
+    if (widen == kNone || graph.is_output(loss.outputs[1])) return false;
+    const ValueId z = graph.node(widen).inputs[0];
+    const DType type = graph.type(z).dtype;
+    const std::vector<NodeId> readers = graph.users(loss.outputs[1]);
+    if (!is_narrow(type) || readers.size() > 1) return false;
+    NodeId narrow = kNone;
+    if (!readers.empty()) {
+        const Node backward = graph.node(readers[0]);
+        if (backward.op != &softmax_cross_entropy_backward_op || backward.inputs[1] != loss.inputs[0] ||
+            !is_only_cast(graph, backward.outputs[0], type, narrow))
+            return false;
+        const std::vector<ValueId> outputs = graph.node(narrow).outputs;
+        replace_node(graph, readers[0], softmax_cross_entropy_backward_op, backward.attributes,
+                     {backward.inputs[0], z, backward.inputs[2], backward.inputs[3]}, outputs);
+        remove_node(graph, narrow);
+    }
+    replace_node(graph, anchor, softmax_cross_entropy_op, loss.attributes, {z, loss.inputs[1]}, loss.outputs);
+    remove_if_unused(graph, widen);
     return true;
 }
 
 }  // namespace
 
 const Rewrite log_softmax_takes_nll_loss = {"log_softmax_takes_nll_loss", 10, take_loss};
+const Rewrite softmax_cross_entropy_takes_casts = {"softmax_cross_entropy_takes_casts", 10, take_casts};
 
 }  // namespace mpt

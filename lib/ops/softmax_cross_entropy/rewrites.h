@@ -4,8 +4,10 @@
 
 namespace mpt {
 
-// nll_loss(log_softmax(z)) and their gradients -> softmax_cross_entropy(z) and its gradient. Where z is a
-// cast of narrow logits and grad_z is only cast back, the narrow tensors are read and written in their place.
+// nll_loss(log_softmax(z)) and their gradients -> softmax_cross_entropy(z) and its gradient.
 extern const Rewrite log_softmax_takes_nll_loss;
+// softmax_cross_entropy(cast(z)) of narrow logits whose gradient is only cast back -> both on the narrow
+// tensors.
+extern const Rewrite softmax_cross_entropy_takes_casts;
 
 }  // namespace mpt

@@ -40,19 +40,22 @@ ValueId widened(GraphBuilder& b, ValueId z, const std::string& name) {
 }
 
 std::vector<ValueId> decompose(GraphBuilder& b, const Node& node) {
-    const ValueId logp = log_softmax(b, widened(b, node.inputs[0], node.name), node.name + ".log_softmax");
-    return {nll_loss(b, logp, node.inputs[1], node.attributes.as<LossAttributes>(), node.name + ".nll_loss"),
-            kNone};
+    const auto& attributes = node.attributes.as<LossAttributes>();
+    const ValueId logp = log_softmax(b, widened(b, node.inputs[0], node.name), {attributes.vocabulary},
+                                     node.name + ".log_softmax");
+    return {nll_loss(b, logp, node.inputs[1], attributes, node.name + ".nll_loss"), kNone};
 }
 
 std::vector<ValueId> decompose_backward(GraphBuilder& b, const Node& node) {
     const ValueId z = node.inputs[1];
     const DType type = b.type(z).dtype;
-    const ValueId logp = log_softmax(b, widened(b, z, node.name), node.name + ".log_softmax");
+    const auto& attributes = node.attributes.as<LossAttributes>();
+    const ValueId logp =
+        log_softmax(b, widened(b, z, node.name), {attributes.vocabulary}, node.name + ".log_softmax");
     const ValueId grad_logp =
-        nll_loss_backward(b, node.inputs[0], logp, node.inputs[2], node.attributes.as<LossAttributes>(),
-                          node.name + ".nll_loss");
-    const ValueId grad_z = log_softmax_backward(b, grad_logp, logp, node.name + ".log_softmax_backward");
+        nll_loss_backward(b, node.inputs[0], logp, node.inputs[2], attributes, node.name + ".nll_loss");
+    const ValueId grad_z = log_softmax_backward(b, grad_logp, logp, {attributes.vocabulary},
+                                                node.name + ".log_softmax_backward");
     return {is_narrow(type) ? cast(b, grad_z, {type}, node.name + ".narrow") : grad_z};
 }
 
@@ -101,6 +104,7 @@ void register_softmax_cross_entropy(OpTable& table) {
     table.add(softmax_cross_entropy_op);
     table.add(softmax_cross_entropy_backward_op);
     table.add(log_softmax_takes_nll_loss);
+    table.add(softmax_cross_entropy_takes_casts);
 }
 
 }  // namespace mpt

@@ -2,6 +2,7 @@
 // without storing the probabilities. Arithmetic and results are f32 or wider; z may be narrow (fused with a
 // cast). softmax_cross_entropy_backward: (seed [], z, labels, logsumexp) -> grad_z, of the type of z:
 //   grad_z = seed * (exp(z - logsumexp) - (1 - s) onehot(label) - s / V), 0 in rows with the ignored label.
+// With `vocabulary` V > 0 only the first V columns are classes; the others have probability and gradient 0.
 // decompose() of the forward op gives kNone for logsumexp: the plain form has no such value, and the plain
 // form of the backward op does not need it.
 #pragma once

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/log_softmax/log_softmax.h"
 #include "ops/simd_kernel.h"
 #include "ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
@@ -53,14 +54,15 @@ RowSums sums_of(const T* z, std::int64_t classes, float greatest) {
 template <typename T>
 void loss_of(const Signature& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
-    const std::int64_t rows = s.in(0).shape[0], classes = s.in(0).shape[1];
+    const std::int64_t rows = s.in(0).shape[0], columns = s.in(0).shape[1];
+    const std::int64_t classes = num_classes(attributes.vocabulary, columns);
     const double smoothing = attributes.label_smoothing;
     const std::int32_t* labels = simd::input<std::int32_t>(a, 1);
     double* losses = static_cast<double*>(a.workspace);
     cpu::parallel_for(
         rows, std::max<std::int64_t>(1, 1024 / classes), s.num_threads, [&](cpu::Range range, int) {
             for (std::int64_t row = range.begin; row < range.end; ++row) {
-                const T* z = simd::input<T>(a, 0) + row * classes;
+                const T* z = simd::input<T>(a, 0) + row * columns;
                 const float greatest = greatest_of(z, classes);
                 const RowSums sums = sums_of(z, classes, greatest);
                 const double log_sum = std::log(sums.exponentials);
@@ -91,19 +93,21 @@ void gradient_row(const T* z, T* grad, std::int64_t classes, float logsumexp, fl
 template <typename T>
 void gradient_of(const Signature& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
-    const std::int64_t rows = s.in(1).shape[0], classes = s.in(1).shape[1];
+    const std::int64_t rows = s.in(1).shape[0], columns = s.in(1).shape[1];
+    const std::int64_t classes = num_classes(attributes.vocabulary, columns);
     const float seed = simd::input<float>(a, 0)[0];
     const std::int32_t* labels = simd::input<std::int32_t>(a, 2);
     const double everywhere = attributes.label_smoothing / static_cast<double>(classes);
     cpu::parallel_for(
         rows, std::max<std::int64_t>(1, 1024 / classes), s.num_threads, [&](cpu::Range range, int) {
             for (std::int64_t row = range.begin; row < range.end; ++row) {
-                const T* z = simd::input<T>(a, 1) + row * classes;
-                T* grad = simd::output<T>(a, 0) + row * classes;
+                const T* z = simd::input<T>(a, 1) + row * columns;
+                T* grad = simd::output<T>(a, 0) + row * columns;
                 if (labels[row] == attributes.ignore_index) {
-                    std::fill_n(grad, classes, T{});
+                    std::fill_n(grad, columns, T{});
                     continue;
                 }
+                std::fill(grad + classes, grad + columns, T{});
                 check_label(labels[row], classes);
                 // Before grad_z overwrites z, which may be the same memory.
                 const float own = static_cast<float>(z[labels[row]]),

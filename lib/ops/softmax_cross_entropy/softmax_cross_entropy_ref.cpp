@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/log_softmax/log_softmax.h"
 #include "ops/reference.h"
 #include "ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
@@ -13,11 +14,11 @@ void run_softmax_cross_entropy(const Signature& s, const KernelArgs& a) {
     const auto z = reference::input(s, a, 0);
     const std::int32_t* labels = a.in<std::int32_t>(1);
     const auto logsumexp = reference::output(s, a, 1);
-    const std::int64_t classes = z.dim(1);
+    const std::int64_t columns = z.dim(1), classes = num_classes(attributes.vocabulary, columns);
     const double smoothing = attributes.label_smoothing;
     double loss = 0;
     for (std::int64_t row = 0; row < z.dim(0); ++row) {
-        const std::int64_t begin = row * classes, end = begin + classes;
+        const std::int64_t begin = row * columns, end = begin + classes;
         double greatest = z(begin), sum = 0, total = 0;
         for (std::int64_t i = begin; i < end; ++i) greatest = std::max(greatest, z(i));
         for (std::int64_t i = begin; i < end; ++i) {
@@ -42,15 +43,16 @@ void run_softmax_cross_entropy_backward(const Signature& s, const KernelArgs& a)
     const std::int32_t* labels = a.in<std::int32_t>(2);
     const auto logsumexp = reference::input(s, a, 3);
     const auto grad_z = reference::output(s, a, 0);
-    const std::int64_t classes = z.dim(1);
+    const std::int64_t columns = z.dim(1), classes = num_classes(attributes.vocabulary, columns);
     const double smoothing = attributes.label_smoothing;
     for (std::int64_t row = 0; row < z.dim(0); ++row)
-        for (std::int64_t c = 0; c < classes; ++c) {
-            const std::int64_t i = row * classes + c, label = labels[row];
+        for (std::int64_t c = 0; c < columns; ++c) {
+            const std::int64_t i = row * columns + c, label = labels[row];
             const double target =
                 (c == label ? 1 - smoothing : 0.0) + smoothing / static_cast<double>(classes);
             const double probability = std::exp(z(i) - logsumexp(row));
-            grad_z.set(i, label == attributes.ignore_index ? 0.0 : seed * (probability - target));
+            const bool none = c >= classes || label == attributes.ignore_index;
+            grad_z.set(i, none ? 0.0 : seed * (probability - target));
         }
 }
 
