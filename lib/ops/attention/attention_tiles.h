@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/transpose.h"
 #include "ops/attention/attention.h"
 #include "ops/dropout/dropout_mask.h"
 #include "ops/simd_kernel.h"
@@ -147,23 +148,6 @@ void unpack_rows(const float* from, std::int64_t count, std::int64_t size, float
         });
 }
 
-inline void transpose(__m256 (&v)[simd::kLanes]) {
-    __m256 pairs[8], fours[8];
-    for (int i = 0; i < 8; i += 2) {
-        pairs[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
-        pairs[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4)
-        for (int half = 0; half < 2; ++half) {
-            fours[i + 2 * half] = _mm256_shuffle_ps(pairs[i + half], pairs[i + half + 2], 0x44);
-            fours[i + 2 * half + 1] = _mm256_shuffle_ps(pairs[i + half], pairs[i + half + 2], 0xee);
-        }
-    for (int i = 0; i < 4; ++i) {
-        v[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
-        v[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
-    }
-}
-
 // Tiles of kKeys rows, each transposed to [size][kKeys]; rows from `count` on are zero.
 template <typename T>
 void pack_transposed(const Rows<const T>& from, std::int64_t count, std::int64_t size, float* to) {
@@ -173,7 +157,7 @@ void pack_transposed(const Rows<const T>& from, std::int64_t count, std::int64_t
             __m256 v[simd::kLanes];
             for (int r = 0; r < simd::kLanes; ++r)
                 v[r] = first + r < count ? simd::load(from.at(first + r) + d, lanes) : _mm256_setzero_ps();
-            transpose(v);
+            simd::transpose(v);
             for (std::int64_t i = 0; i < std::min<std::int64_t>(simd::kLanes, size - d); ++i)
                 _mm256_storeu_ps(columns + (d + i) * kKeys, v[i]);
         });

@@ -6,11 +6,15 @@
 
 #include <cstdint>
 
+#include "core/activation.h"
 #include "graph/builder.h"
 
 namespace mpt {
 
 enum class GeluForm : std::uint8_t { kExact, kTanh };
+constexpr Activation activation_of(GeluForm form) {
+    return form == GeluForm::kExact ? Activation::kGeluExact : Activation::kGeluTanh;
+}
 
 struct GeluAttributes {
     GeluForm form = GeluForm::kExact;

@@ -1,6 +1,4 @@
-#include <cmath>
-#include <numbers>
-
+#include "ops/activation_reference.h"
 #include "ops/gelu/gelu.h"
 #include "ops/reference.h"
 
@@ -8,26 +6,8 @@ namespace mpt {
 
 namespace {
 
-constexpr double kCubic = 0.044715;
-
-struct ValueAndSlope {
-    double y, slope;
-};
-
-ValueAndSlope exact(double x) {
-    const double phi = std::erfc(-x / std::numbers::sqrt2) / 2;
-    const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
-    return {x * phi, phi + x * density};
-}
-
-ValueAndSlope by_tanh(double x) {
-    const double scale = std::sqrt(2 / std::numbers::pi);
-    const double t = std::tanh(scale * (x + kCubic * x * x * x));
-    return {x / 2 * (1 + t), (1 + t) / 2 + x / 2 * (1 - t * t) * scale * (1 + 3 * kCubic * x * x)};
-}
-
-ValueAndSlope gelu_of(const Signature& s, double x) {
-    return s.attributes.as<GeluAttributes>().form == GeluForm::kTanh ? by_tanh(x) : exact(x);
+reference::ValueAndSlope gelu_of(const Signature& s, double x) {
+    return reference::activation(activation_of(s.attributes.as<GeluAttributes>().form), x);
 }
 
 void run_gelu(const Signature& s, const KernelArgs& a) {

@@ -1,9 +1,15 @@
 #include "ops/linear/linear.h"
 
+#include "ops/accumulate/accumulate.h"
 #include "ops/cost.h"
+#include "ops/linear/rewrites.h"
 #include "ops/sum_rows/sum_rows.h"
 
 namespace mpt {
+
+std::string print(const LinearAttributes& a) {
+    return a.of_input == Activation::kIdentity ? "" : std::string("of_input=") + name_of(a.of_input);
+}
 
 namespace {
 
@@ -18,12 +24,17 @@ std::vector<TensorType> infer(const Attributes&, std::span<const TensorType> inp
     return {{{x[0], w[0]}, inputs[0].dtype}};
 }
 
-std::vector<TensorType> infer_backward_data(const Attributes&, std::span<const TensorType> inputs) {
+std::vector<TensorType> infer_backward_data(const Attributes& attributes,
+                                            std::span<const TensorType> inputs) {
     const Shape& g = inputs[0].shape;
     const Shape& w = inputs[1].shape;
     MPT_CHECK(g.rank() == 2 && w.rank() == 2 && g[1] == w[0],
               "linear_backward_data of " + to_string(g) + " with " + to_string(w));
-    return {{{g[0], w[1]}, inputs[0].dtype}};
+    const TensorType grad_x{{g[0], w[1]}, inputs[0].dtype};
+    const bool through = attributes.as<LinearAttributes>().of_input != Activation::kIdentity;
+    MPT_CHECK(through == (inputs.size() > 2) && (!through || inputs[2] == grad_x),
+              "linear_backward_data through an activation needs its input");
+    return {grad_x};
 }
 
 std::vector<TensorType> infer_backward_weight(const Attributes&, std::span<const TensorType> inputs) {
@@ -34,12 +45,24 @@ std::vector<TensorType> infer_backward_weight(const Attributes&, std::span<const
     return {{{g[1], x[1]}, wide_of(inputs[0].dtype)}};
 }
 
+std::vector<TensorType> infer_accumulate(const Attributes& attributes, std::span<const TensorType> inputs) {
+    const TensorType added = infer_backward_weight(attributes, inputs.subspan(1))[0];
+    MPT_CHECK(inputs[0] == added, "linear_backward_weight_accumulate of " + to_string(added.shape) +
+                                      " into " + to_string(inputs[0].shape));
+    return {added};
+}
+
 void differentiate(GradientContext& context) {
-    if (context.wants(0))
-        context.set(0, linear_backward_data(context.builder, context.grad(), context.in(1), "backward_data"));
+    const Attributes& attributes = context.node.attributes;
+    const ValueId grad = context.grad(), x = context.in(0), w = context.in(1);
+    if (context.wants(0)) {
+        std::vector<ValueId> inputs = {grad, w};
+        if (attributes.as<LinearAttributes>().of_input != Activation::kIdentity) inputs.push_back(x);
+        context.set(0, context.builder.add(linear_backward_data_op, attributes, inputs, "backward_data"));
+    }
     if (context.wants(1))
-        context.set(
-            1, linear_backward_weight(context.builder, context.grad(), context.in(0), "backward_weight"));
+        context.set(1,
+                    context.builder.add(linear_backward_weight_op, attributes, {grad, x}, "backward_weight"));
     if (context.in(2) != kNone && context.wants(2))
         context.set(2, sum_rows(context.builder, context.grad(), "backward_bias"));
 }
@@ -49,10 +72,17 @@ Cost cost(const Attributes&, std::span<const TensorType> in, std::span<const Ten
     const double rows = static_cast<double>(in[0].shape[0]);
     return cost_with_flops(2.0 * rows * static_cast<double>(in[1].shape.num_elements()), in, out);
 }
+template <std::size_t grad_y>
 Cost cost_backward_weight(const Attributes&, std::span<const TensorType> in,
                           std::span<const TensorType> out) {
-    const double rows = static_cast<double>(in[0].shape[0]);
+    const double rows = static_cast<double>(in[grad_y].shape[0]);
     return cost_with_flops(2.0 * rows * static_cast<double>(out[0].shape.num_elements()), in, out);
+}
+
+std::vector<ValueId> decompose_accumulate(GraphBuilder& b, const Node& node) {
+    const ValueId grad_w = b.add(linear_backward_weight_op, node.attributes, {node.inputs[1], node.inputs[2]},
+                                 node.name + ".backward_weight");
+    return {accumulate(b, node.inputs[0], grad_w, node.name + ".accumulate")};
 }
 
 }  // namespace
@@ -77,25 +107,39 @@ const OpType linear_backward_weight_op = {
     .name = "linear_backward_weight",
     .precision = PrecisionClass::kNarrow,
     .infer = infer_backward_weight,
-    .cost = cost_backward_weight,
+    .cost = cost_backward_weight<0>,
+};
+
+const OpType linear_backward_weight_accumulate_op = {
+    .name = "linear_backward_weight_accumulate",
+    .precision = PrecisionClass::kNarrow,
+    .infer = infer_accumulate,
+    .is_data_input = [](const Attributes&, int index) { return index > 0; },
+    .cost = cost_backward_weight<1>,
+    .must_alias = {{0, 0}},
+    .decompose = decompose_accumulate,
 };
 
 ValueId linear(GraphBuilder& builder, ValueId x, ValueId w, ValueId bias, const std::string& name) {
-    return builder.add(linear_op, {}, {x, w, bias}, name);
+    return builder.add(linear_op, LinearAttributes{}, {x, w, bias}, name);
 }
 
 ValueId linear_backward_data(GraphBuilder& builder, ValueId grad_y, ValueId w, const std::string& name) {
-    return builder.add(linear_backward_data_op, {}, {grad_y, w}, name);
+    return builder.add(linear_backward_data_op, LinearAttributes{}, {grad_y, w}, name);
 }
 
 ValueId linear_backward_weight(GraphBuilder& builder, ValueId grad_y, ValueId x, const std::string& name) {
-    return builder.add(linear_backward_weight_op, {}, {grad_y, x}, name);
+    return builder.add(linear_backward_weight_op, LinearAttributes{}, {grad_y, x}, name);
 }
 
 void register_linear(OpTable& table) {
     table.add(linear_op);
     table.add(linear_backward_data_op);
     table.add(linear_backward_weight_op);
+    table.add(linear_backward_weight_accumulate_op);
+    table.add(linear_takes_activation);
+    table.add(linear_backward_data_takes_activation);
+    table.add(linear_backward_weight_takes_accumulate);
 }
 
 }  // namespace mpt

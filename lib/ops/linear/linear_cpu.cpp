@@ -1,6 +1,4 @@
-#include <cstring>
-
-#include "backends/cpu/onednn_matmul.h"
+#include "backends/cpu/matmul.h"
 #include "ops/linear/linear.h"
 #include "ops/simd_kernel.h"
 
@@ -8,86 +6,78 @@ namespace mpt {
 
 namespace {
 
-// The product of the two inputs into the output. Narrow tensors pass through f32 copies in the workspace; a
-// bias is added to each row of the f32 result.
-struct Product {
-    cpu::MatmulShape shape;
-    Signature s;
+cpu::MatmulOperand operand(const Signature& s, int index, bool transposed,
+                           Activation activation = Activation::kIdentity) {
+    return {s.in(index).dtype, transposed, activation};
+}
+Activation of_input(const Signature& s) {
+    return s.attributes.as<LinearAttributes>().of_input;
+}
 
-    // Elements of a tensor's f32 copy, in whole cache lines.
-    static std::size_t copy_elements(const TensorType& type) {
-        const auto elements = static_cast<std::size_t>(type.shape.num_elements());
-        return is_narrow(type.dtype) ? (elements + 15) / 16 * 16 : 0;
-    }
-    std::size_t workspace_bytes() const {
-        return (copy_elements(s.in(0)) + copy_elements(s.in(1)) + copy_elements(s.out(0))) * sizeof(float);
-    }
-
-    const float* widened(const KernelArgs& args, int index, float* copy) const {
-        const TensorType& type = s.in(index);
-        if (!is_narrow(type.dtype)) return simd::input<float>(args, index);
-        simd::with_storage(type.dtype, [&]<typename T>(T) {
-            const T* from = simd::input<T>(args, index);
-            simd::for_elements(type.shape.num_elements(), s.num_threads, [=](std::int64_t i, auto lanes) {
-                simd::store(copy + i, simd::load(from + i, lanes), lanes);
-            });
-        });
-        return copy;
-    }
-
-    void run(const KernelArgs& args) const {
-        float* copy_a = static_cast<float*>(args.workspace);
-        float* copy_b = copy_a + copy_elements(s.in(0));
-        float* copy_c = copy_b + copy_elements(s.in(1));
-        const bool narrow = is_narrow(s.out(0).dtype);
-        float* c = narrow ? copy_c : simd::output<float>(args, 0);
-        cpu::matmul(shape, widened(args, 0, copy_a), widened(args, 1, copy_b), c, s.num_threads);
-        const float* bias = s.has(2) ? simd::input<float>(args, 2) : nullptr;
-        if (narrow || bias != nullptr) finish(args, c, bias);
-    }
-
-  private:
-    void finish(const KernelArgs& args, const float* c, const float* bias) const {
-        const std::int64_t grain = std::max<std::int64_t>(1, simd::kGrain / shape.n);
-        simd::with_storage(s.out(0).dtype, [&]<typename T>(T) {
-            T* y = simd::output<T>(args, 0);
-            cpu::parallel_for(shape.m, grain, s.num_threads, [&](cpu::Range rows, int) {
-                for (std::int64_t r = rows.begin; r < rows.end; ++r)
-                    simd::for_lanes(0, shape.n, [&](std::int64_t i, auto lanes) {
-                        __m256 v = simd::load(c + r * shape.n + i, lanes);
-                        if (bias != nullptr) v = _mm256_add_ps(v, simd::load(bias + i, lanes));
-                        simd::store(y + r * shape.n + i, v, lanes);
-                    });
-            });
-        });
-    }
+// Places of the operands among the inputs; kNone where there is none.
+struct Places {
+    int a = 0, b = 1, bias = kNone, x = kNone;
 };
 
-PreparedKernel prepared(const cpu::MatmulShape& shape, const Signature& s) {
-    const Product product{shape, s};
-    const char* how = is_narrow(s.in(0).dtype) ? "onednn f32, operands widened" : "onednn f32";
-    return {[product](const KernelArgs& args) { product.run(args); }, product.workspace_bytes(), how};
+PreparedKernel prepared(const Signature& s, const cpu::MatmulSpec& spec, const Places& at) {
+    const auto run = [spec, at, num_threads = s.num_threads](const KernelArgs& args) {
+        cpu::matmul(spec,
+                    {.a = args.in<void>(at.a),
+                     .b = args.in<void>(at.b),
+                     .c = args.out<void>(0),
+                     .bias = at.bias == kNone ? nullptr : args.in<float>(at.bias),
+                     .x = at.x == kNone ? nullptr : args.in<void>(at.x),
+                     .workspace = args.workspace},
+                    num_threads);
+    };
+    return {run, cpu::matmul_workspace_bytes(spec, s.num_threads), cpu::matmul_description(spec)};
 }
 
 PreparedKernel prepare(const Signature& s) {
     const Shape& x = s.in(0).shape;
-    return prepared({.m = x[0], .n = s.in(1).shape[0], .k = x[1], .transpose_b = true}, s);
+    cpu::MatmulSpec spec{.m = x[0], .n = s.in(1).shape[0], .k = x[1]};
+    spec.a = operand(s, 0, false, of_input(s));
+    spec.b = operand(s, 1, true);
+    spec.c = s.out(0).dtype;
+    spec.bias = s.has(2);
+    return prepared(s, spec, {.bias = spec.bias ? 2 : kNone});
 }
+
 PreparedKernel prepare_backward_data(const Signature& s) {
     const Shape& g = s.in(0).shape;
-    return prepared({.m = g[0], .n = s.in(1).shape[1], .k = g[1]}, s);
+    cpu::MatmulSpec spec{.m = g[0], .n = s.in(1).shape[1], .k = g[1]};
+    spec.a = operand(s, 0, false);
+    spec.b = operand(s, 1, false);
+    spec.c = s.out(0).dtype;
+    spec.derivative_at_x = of_input(s);
+    return prepared(s, spec, {.x = s.has(2) ? 2 : kNone});
 }
+
+template <int grad_y>
 PreparedKernel prepare_backward_weight(const Signature& s) {
-    const Shape& g = s.in(0).shape;
-    return prepared({.m = g[1], .n = s.in(1).shape[1], .k = g[0], .transpose_a = true}, s);
+    const Shape& g = s.in(grad_y).shape;
+    cpu::MatmulSpec spec{.m = g[1], .n = s.in(grad_y + 1).shape[1], .k = g[0]};
+    spec.a = operand(s, grad_y, true);
+    spec.b = operand(s, grad_y + 1, false, of_input(s));
+    spec.c = s.out(0).dtype;
+    spec.accumulate = grad_y == 1;
+    return prepared(s, spec, {.a = grad_y, .b = grad_y + 1});
+}
+
+// x, whose derivative is taken, is stored as the gradient is.
+std::string refusal_backward_data(const Signature& s) {
+    if (s.has(2) && s.in(2).dtype != s.out(0).dtype) return "needs one type of data";
+    return simd::refusal(s);
 }
 
 }  // namespace
 
 void register_linear_cpu(KernelTable& table) {
-    table.add({linear_op.name, "onednn", simd::refusal, prepare});
-    table.add({linear_backward_data_op.name, "onednn", simd::refusal, prepare_backward_data});
-    table.add({linear_backward_weight_op.name, "onednn", simd::refusal, prepare_backward_weight});
+    table.add({linear_op.name, "matmul", simd::refusal, prepare});
+    table.add({linear_backward_data_op.name, "matmul", refusal_backward_data, prepare_backward_data});
+    table.add({linear_backward_weight_op.name, "matmul", simd::refusal, prepare_backward_weight<0>});
+    table.add(
+        {linear_backward_weight_accumulate_op.name, "matmul", simd::refusal, prepare_backward_weight<1>});
 }
 
 }  // namespace mpt

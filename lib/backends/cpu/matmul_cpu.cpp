@@ -1,0 +1,261 @@
+#include <algorithm>
+
+#include "backends/cpu/instruction_set.h"
+#include "backends/cpu/matmul.h"
+#include "backends/cpu/matmul_pack.h"
+#include "backends/cpu/matmul_tiles.h"
+#include "backends/cpu/threads.h"
+
+namespace mpt::cpu {
+
+namespace {
+
+using matmul_pack::Panel;
+
+constexpr std::int64_t kMostDepth = 1024;            // of a block, so that a panel stays in the second cache
+constexpr std::int64_t kBytesOfA = 384 * 1024;       // of a block of a: in the second cache, too
+constexpr std::int64_t kBytesOfB = 4 * 1024 * 1024;  // of a block of b: in the last cache
+constexpr double kFlopsOfThread = 1 << 19;           // less does not pay for waking one
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+constexpr std::int64_t in_lines(std::int64_t floats) {
+    return ceil_div(floats, 16) * 16;
+}
+
+const TileSet& tiles() {
+    return instruction_set() == InstructionSet::kAvx512 ? tiles_avx512() : tiles_avx2();
+}
+
+// How a product is cut: a grid of threads over c, and each thread's part into blocks.
+struct Cut {
+    int grid_m = 1, grid_n = 1;
+    std::int64_t num_k = 1, depth = 0;                         // blocks of k, and the greatest
+    std::int64_t block_m = 0;                                  // most panels of a in a block
+    std::int64_t block_n = 0;                                  // most panels of b
+    bool direct = true;                                        // sums go straight to c
+    std::int64_t a_floats = 0, b_floats = 0, sums_floats = 0;  // of a thread
+
+    Cut(const MatmulSpec& s, int most_threads) {
+        const TileSet& t = tiles();
+        choose_grid(s, most_threads);
+        num_k = std::max<std::int64_t>(1, ceil_div(s.k, kMostDepth));
+        depth = ceil_div(s.k, num_k);
+        const std::int64_t rows = ceil_div(s.m, grid_m),
+                           panels_n = ceil_div(ceil_div(s.n, t.columns), grid_n);
+        const std::int64_t panel_floats = std::max<std::int64_t>(1, depth);
+        block_m =
+            std::clamp<std::int64_t>(kBytesOfA / 4 / (panel_floats * t.a_row), 1, ceil_div(rows, t.rows));
+        const std::int64_t most = std::max<std::int64_t>(1, kBytesOfB / 4 / (panel_floats * t.columns));
+        block_n = ceil_div(panels_n, ceil_div(panels_n, most));
+        direct = s.c == DType::f32 && s.derivative_at_x == Activation::kIdentity;
+        a_floats = in_lines(block_m * t.a_row * depth);
+        b_floats = in_lines(block_n * t.columns * depth);
+        if (!direct && num_k > 1) sums_floats = in_lines(rows * block_n * t.columns);
+    }
+    int num_threads() const { return grid_m * grid_n; }
+    std::int64_t floats() const { return a_floats + b_floats + sums_floats; }
+
+  private:
+    // Each thread packs its own operands: the grid with the least to pack.
+    void choose_grid(const MatmulSpec& s, int most_threads) {
+        const double flops =
+            2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+        const int threads = std::clamp(static_cast<int>(flops / kFlopsOfThread), 1, most_threads);
+        const std::int64_t panels = ceil_div(s.n, tiles().columns);
+        std::int64_t least = -1;
+        for (int gm = 1; gm <= threads; ++gm) {
+            const int gn = threads / gm;
+            if (gm * gn != threads || gm > s.m || gn > panels) continue;
+            const std::int64_t packed = ceil_div(s.m, gm) + ceil_div(panels, gn) * tiles().columns;
+            if (least >= 0 && packed >= least) continue;
+            least = packed;
+            grid_m = gm;
+            grid_n = gn;
+        }
+    }
+};
+
+// One thread's part of a product.
+class Part {
+  public:
+    Part(const MatmulSpec& spec, const MatmulArgs& args, const Cut& cut, int thread)
+        : spec_(spec),
+          args_(args),
+          cut_(cut),
+          tiles_(tiles()),
+          rows_(share_of(spec.m, thread / cut.grid_n, cut.grid_m)),
+          panels_(share_of(ceil_div(spec.n, tiles_.columns), thread % cut.grid_n, cut.grid_n)),
+          num_row_panels_(ceil_div(rows_.end - rows_.begin, tiles_.rows)) {
+        a_ = static_cast<float*>(args.workspace) + thread * cut.floats();
+        b_ = a_ + cut.a_floats;
+        sums_ = b_ + cut.b_floats;
+    }
+
+    void run() {
+        for (first_n_ = panels_.begin; first_n_ < panels_.end; first_n_ += cut_.block_n) {
+            count_n_ = std::min(cut_.block_n, panels_.end - first_n_);
+            for (std::int64_t block = 0; block < cut_.num_k; ++block) {
+                k_ = share_of(spec_.k, static_cast<int>(block), static_cast<int>(cut_.num_k));
+                first_ = block == 0;
+                last_ = block + 1 == cut_.num_k;
+                pack_b();
+                for (first_m_ = 0; first_m_ < num_row_panels_; first_m_ += cut_.block_m) run_rows();
+            }
+        }
+    }
+
+  private:
+    std::int64_t depth() const { return k_.end - k_.begin; }
+    std::int64_t column_of(std::int64_t j) const { return (first_n_ + j) * tiles_.columns; }
+    std::int64_t columns_of(std::int64_t j) const {
+        return std::min<std::int64_t>(tiles_.columns, spec_.n - column_of(j));
+    }
+    float* panel_a(std::int64_t i) const { return a_ + i * tiles_.a_row * depth(); }
+    float* panel_b(std::int64_t j) const { return b_ + j * tiles_.columns * depth(); }
+    Range rows_of(std::int64_t i) const {
+        const Range rows =
+            share_of(rows_.end - rows_.begin, static_cast<int>(i), static_cast<int>(num_row_panels_));
+        return {rows_.begin + rows.begin, rows_.begin + rows.end};
+    }
+
+    // Which part of an operand a panel holds: `first` of `across`, its size that is not k.
+    struct Packed {
+        Panel panel;
+        std::int64_t first, across;
+    };
+    // A few rows of k at a time of all panels, where panels are narrower than the rows in memory.
+    template <typename Place>
+    void pack(const MatmulOperand& operand, bool k_is_inner, const void* data, std::int64_t count,
+              const Place& place) const {
+        simd::with_storage(operand.dtype, [&]<typename T>(T) {
+            const T* from = static_cast<const T*>(data);
+            simd::with_activation(operand.activation, [&](auto activation) {
+                constexpr std::int64_t kRows = 8;
+                const std::int64_t step = k_is_inner ? depth() : kRows;
+                for (std::int64_t p = 0; p < depth(); p += step)
+                    for (std::int64_t i = 0; i < count; ++i) {
+                        Packed to = place(i);
+                        to.panel.data += p * to.panel.row;
+                        to.panel.k = std::min(step, depth() - p);
+                        if (k_is_inner)
+                            matmul_pack::pack_columns<activation()>(from + to.first * spec_.k + k_.begin,
+                                                                    spec_.k, to.panel);
+                        else
+                            matmul_pack::pack_rows<activation()>(from + (k_.begin + p) * to.across + to.first,
+                                                                 to.across, to.panel);
+                    }
+            });
+        });
+    }
+    void pack_b() const {
+        pack(spec_.b, spec_.b.transposed, args_.b, count_n_, [&](std::int64_t j) {
+            return Packed{{panel_b(j), tiles_.columns, columns_of(j), 0}, column_of(j), spec_.n};
+        });
+    }
+    // Wider than a tile where the operand goes on: whole vectors are read faster.
+    void pack_a(std::int64_t count) const {
+        pack(spec_.a, !spec_.a.transposed, args_.a, count, [&](std::int64_t i) {
+            const std::int64_t first = rows_of(first_m_ + i).begin;
+            return Packed{
+                {panel_a(i), tiles_.a_row, std::min<std::int64_t>(tiles_.a_row, spec_.m - first), 0},
+                first,
+                spec_.m};
+        });
+    }
+
+    void run_rows() {
+        const std::int64_t count = std::min(cut_.block_m, num_row_panels_ - first_m_);
+        pack_a(count);
+        for (std::int64_t j = 0; j < count_n_; ++j)
+            for (std::int64_t i = 0; i < count; ++i) run_tile(i, j);
+    }
+
+    void run_tile(std::int64_t i, std::int64_t j) const {
+        const Range rows = rows_of(first_m_ + i);
+        const std::int64_t count = rows.end - rows.begin, column = column_of(j);
+        TileArgs tile{.a = panel_a(i), .b = panel_b(j), .k = depth(), .add = !first_ || spec_.accumulate};
+        alignas(64) float own[16 * 32];  // the greatest tile
+        alignas(64) float bias[32];
+        if (first_ && spec_.bias) {
+            std::fill(std::copy_n(args_.bias + column, columns_of(j), bias), std::end(bias), 0.0f);
+            tile.start = bias;
+        }
+        float* c = static_cast<float*>(args_.c) + rows.begin * spec_.n + column;
+        if (cut_.direct && columns_of(j) == tiles_.columns) {
+            tile.c = c;
+            tile.c_row = spec_.n;
+            tiles_.run[count](tile);
+            return;
+        }
+        const bool kept = !cut_.direct && cut_.num_k > 1;  // sums wait for the next block
+        tile.c = kept
+                     ? sums_ + (rows.begin - rows_.begin) * cut_.block_n * tiles_.columns + j * tiles_.columns
+                     : own;
+        tile.c_row = kept ? cut_.block_n * tiles_.columns : tiles_.columns;
+        if (cut_.direct && tile.add) copy_tile(c, spec_.n, own, tile.c_row, count, columns_of(j));
+        tiles_.run[count](tile);
+        if (cut_.direct)
+            copy_tile(own, tile.c_row, c, spec_.n, count, columns_of(j));
+        else if (last_)
+            finish(tile, rows, column, columns_of(j));
+    }
+
+    static void copy_tile(const float* from, std::int64_t from_row, float* to, std::int64_t to_row,
+                          std::int64_t rows, std::int64_t columns) {
+        for (std::int64_t r = 0; r < rows; ++r) std::copy_n(from + r * from_row, columns, to + r * to_row);
+    }
+
+    // Rounds a tile of sums into c, through the derivative if there is one.
+    void finish(const TileArgs& tile, const Range& rows, std::int64_t column, std::int64_t columns) const {
+        simd::with_storage(spec_.c, [&]<typename T>(T) {
+            simd::with_activation(spec_.derivative_at_x, [&](auto activation) {
+                for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+                    const float* sums = tile.c + (r - rows.begin) * tile.c_row;
+                    T* to = static_cast<T*>(args_.c) + r * spec_.n + column;
+                    simd::for_lanes(0, columns, [&](std::int64_t c, auto lanes) {
+                        __m256 v = simd::load(sums + c, lanes);
+                        if constexpr (activation() != Activation::kIdentity)
+                            v = simd::through<activation()>(
+                                v, simd::load(
+                                       static_cast<const T*>(args_.x) + (to - static_cast<T*>(args_.c)) + c,
+                                       lanes));
+                        simd::store(to + c, v, lanes);
+                    });
+                }
+            });
+        });
+    }
+
+    const MatmulSpec& spec_;
+    const MatmulArgs& args_;
+    const Cut& cut_;
+    const TileSet& tiles_;
+    Range rows_, panels_;  // of c; panels of b
+    std::int64_t num_row_panels_;
+    float *a_, *b_, *sums_;
+    // The present block: panels of b, rows of k, panels of a.
+    std::int64_t first_n_ = 0, count_n_ = 0, first_m_ = 0;
+    Range k_;
+    bool first_ = true, last_ = true;
+};
+
+}  // namespace
+
+std::string matmul_description(const MatmulSpec& spec) {
+    const std::string tile = instruction_set() == InstructionSet::kAvx512 ? "f32 avx512" : "f32 avx2";
+    return tile + (is_narrow(spec.a.dtype) || is_narrow(spec.b.dtype) ? ", operands widened" : "");
+}
+
+std::size_t matmul_workspace_bytes(const MatmulSpec& spec, int num_threads) {
+    const Cut cut(spec, num_threads);
+    return static_cast<std::size_t>(cut.floats() * cut.num_threads()) * sizeof(float);
+}
+
+void matmul(const MatmulSpec& spec, const MatmulArgs& args, int num_threads) {
+    const Cut cut(spec, num_threads);
+    run_threads(cut.num_threads(), [&](int thread) { Part(spec, args, cut, thread).run(); });
+}
+
+}  // namespace mpt::cpu

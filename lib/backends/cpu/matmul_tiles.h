@@ -1,0 +1,29 @@
+// The innermost products: a tile of c in registers, over panels of a and b that are packed for it.
+#pragma once
+
+#include <cstdint>
+
+namespace mpt::cpu {
+
+// Row p of a panel of a is a_row elements, of which as many as the tile has rows count; of b `columns`.
+struct TileArgs {
+    const float* a = nullptr;
+    const float* b = nullptr;
+    std::int64_t k = 0;
+    float* c = nullptr;
+    std::int64_t c_row = 0;        // elements from a row of c to the next
+    const float* start = nullptr;  // a row that every row of sums begins with; null: c itself or zero
+    bool add = false;              // sums begin with c
+};
+
+struct TileSet {
+    int rows = 0;                                   // most rows of a tile
+    int columns = 0;                                // of every tile
+    int a_row = 0;                                  // elements from a row of a panel of a to the next
+    void (*const* run)(const TileArgs&) = nullptr;  // by the number of rows
+};
+
+const TileSet& tiles_avx2();
+const TileSet& tiles_avx512();
+
+}  // namespace mpt::cpu
