@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/cpu/simd.h"
-#include "core/activation.h"
+#include "core/pointwise.h"
 
 namespace mpt::simd {
 
@@ -56,32 +56,32 @@ inline Gate silu_gate(__m256 x) {
     return {_mm256_blendv_ps(greater, lesser, x), _mm256_mul_ps(greater, lesser)};
 }
 
-template <Activation activation>
+template <Pointwise activation>
 Gate gate(__m256 x) {
-    if constexpr (activation == Activation::kGeluExact)
+    if constexpr (activation == Pointwise::kGeluExact)
         return gelu_exact_gate(x);
-    else if constexpr (activation == Activation::kGeluTanh)
+    else if constexpr (activation == Pointwise::kGeluTanh)
         return gelu_tanh_gate(x);
     else
         return silu_gate(x);
 }
 
-template <Activation activation>
+template <Pointwise activation>
 __m256 activate(__m256 x) {
-    if constexpr (activation == Activation::kIdentity)
+    if constexpr (activation == Pointwise::kIdentity)
         return x;
-    else if constexpr (activation == Activation::kRelu)
+    else if constexpr (activation == Pointwise::kRelu)
         return _mm256_max_ps(_mm256_setzero_ps(), x);  // the second operand is the result when one is NaN
     else
         return _mm256_mul_ps(x, gate<activation>(x).share);
 }
 
 // The gradient of x from that of activate(x).
-template <Activation activation>
+template <Pointwise activation>
 __m256 through(__m256 gradient, __m256 x) {
-    if constexpr (activation == Activation::kIdentity) {
+    if constexpr (activation == Pointwise::kIdentity) {
         return gradient;
-    } else if constexpr (activation == Activation::kRelu) {
+    } else if constexpr (activation == Pointwise::kRelu) {
         return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), gradient);
     } else {
         const Gate g = gate<activation>(x);
@@ -91,19 +91,19 @@ __m256 through(__m256 gradient, __m256 x) {
 
 // body(constant) with the activation as a constant.
 template <typename Body>
-decltype(auto) with_activation(Activation activation, const Body& body) {
-    using enum Activation;
+decltype(auto) with_activation(Pointwise activation, const Body& body) {
+    using enum Pointwise;
     switch (activation) {
         case kRelu:
-            return body(std::integral_constant<Activation, kRelu>{});
+            return body(std::integral_constant<Pointwise, kRelu>{});
         case kGeluExact:
-            return body(std::integral_constant<Activation, kGeluExact>{});
+            return body(std::integral_constant<Pointwise, kGeluExact>{});
         case kGeluTanh:
-            return body(std::integral_constant<Activation, kGeluTanh>{});
+            return body(std::integral_constant<Pointwise, kGeluTanh>{});
         case kSilu:
-            return body(std::integral_constant<Activation, kSilu>{});
+            return body(std::integral_constant<Pointwise, kSilu>{});
         default:
-            return body(std::integral_constant<Activation, kIdentity>{});
+            return body(std::integral_constant<Pointwise, kIdentity>{});
     }
 }
 

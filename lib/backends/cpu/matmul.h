@@ -9,24 +9,24 @@
 #include <cstdint>
 #include <string>
 
-#include "core/activation.h"
 #include "core/dtype.h"
+#include "core/pointwise.h"
 
 namespace mpt::cpu {
 
 struct MatmulOperand {
     DType dtype = DType::f32;
     bool transposed = false;  // a is stored [k,m] instead of [m,k], b [n,k] instead of [k,n]
-    Activation activation = Activation::kIdentity;
+    Pointwise activation = Pointwise::kIdentity;
 };
 
 struct MatmulSpec {
     std::int64_t m = 0, n = 0, k = 0;
     MatmulOperand a = {}, b = {};
     DType c = DType::f32;
-    bool accumulate = false;                             // c, which is f32, is added to
-    bool bias = false;                                   // not with accumulate
-    Activation derivative_at_x = Activation::kIdentity;  // times the derivative at x, of the type of c
+    bool accumulate = false;                           // c, which is f32, is added to
+    bool bias = false;                                 // not with accumulate
+    Pointwise derivative_at_x = Pointwise::kIdentity;  // times the derivative at x, of the type of c
 };
 
 struct MatmulArgs {

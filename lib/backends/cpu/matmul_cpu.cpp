@@ -49,7 +49,7 @@ struct Cut {
             std::clamp<std::int64_t>(kBytesOfA / 4 / (panel_floats * t.a_row), 1, ceil_div(rows, t.rows));
         const std::int64_t most = std::max<std::int64_t>(1, kBytesOfB / 4 / (panel_floats * t.columns));
         block_n = ceil_div(panels_n, ceil_div(panels_n, most));
-        direct = s.c == DType::f32 && s.derivative_at_x == Activation::kIdentity;
+        direct = s.c == DType::f32 && s.derivative_at_x == Pointwise::kIdentity;
         a_floats = in_lines(block_m * t.a_row * depth);
         b_floats = in_lines(block_n * t.columns * depth);
         if (!direct && num_k > 1) sums_floats = in_lines(rows * block_n * t.columns);
@@ -216,7 +216,7 @@ class Part {
                     T* to = static_cast<T*>(args_.c) + r * spec_.n + column;
                     simd::for_lanes(0, columns, [&](std::int64_t c, auto lanes) {
                         __m256 v = simd::load(sums + c, lanes);
-                        if constexpr (activation() != Activation::kIdentity)
+                        if constexpr (activation() != Pointwise::kIdentity)
                             v = simd::through<activation()>(
                                 v, simd::load(
                                        static_cast<const T*>(args_.x) + (to - static_cast<T*>(args_.c)) + c,

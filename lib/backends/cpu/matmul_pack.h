@@ -17,7 +17,7 @@ struct Panel {
 };
 
 // from[p * stride + i] -> panel[p][i].
-template <Activation activation, typename T>
+template <Pointwise activation, typename T>
 void pack_rows(const T* from, std::int64_t stride, const Panel& panel) {
     for (std::int64_t p = 0; p < panel.k; ++p) {
         const T* source = from + p * stride;
@@ -35,7 +35,7 @@ void pack_rows(const T* from, std::int64_t stride, const Panel& panel) {
 }
 
 // Eight columns of the panel from eight rows of the operand, of which `count` exist.
-template <Activation activation, typename T, typename Lanes>
+template <Pointwise activation, typename T, typename Lanes>
 void pack_square(const T* from, std::int64_t stride, std::int64_t count, float* to, std::int64_t row,
                  std::int64_t depth, Lanes lanes) {
     __m256 v[simd::kLanes];
@@ -47,7 +47,7 @@ void pack_square(const T* from, std::int64_t stride, std::int64_t count, float* 
 }
 
 // from[i * stride + p] -> panel[p][i].
-template <Activation activation, typename T>
+template <Pointwise activation, typename T>
 void pack_columns(const T* from, std::int64_t stride, const Panel& panel) {
     for (std::int64_t i = 0; i < panel.row; i += simd::kLanes) {
         const std::int64_t count = std::clamp<std::int64_t>(panel.width - i, 0, simd::kLanes);

@@ -6,14 +6,14 @@
 
 #include <cstdint>
 
-#include "core/activation.h"
+#include "core/pointwise.h"
 #include "graph/builder.h"
 
 namespace mpt {
 
 enum class GeluForm : std::uint8_t { kExact, kTanh };
-constexpr Activation activation_of(GeluForm form) {
-    return form == GeluForm::kExact ? Activation::kGeluExact : Activation::kGeluTanh;
+constexpr Pointwise activation_of(GeluForm form) {
+    return form == GeluForm::kExact ? Pointwise::kGeluExact : Pointwise::kGeluTanh;
 }
 
 struct GeluAttributes {

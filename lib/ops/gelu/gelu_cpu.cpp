@@ -6,14 +6,14 @@ namespace mpt {
 
 namespace {
 
-template <Activation form, typename T>
+template <Pointwise form, typename T>
 void forward(const T* x, T* y, std::int64_t count, int num_threads) {
     simd::for_elements(count, num_threads, [=](std::int64_t i, auto lanes) {
         simd::store(y + i, simd::activate<form>(simd::load(x + i, lanes)), lanes);
     });
 }
 
-template <Activation form, typename T>
+template <Pointwise form, typename T>
 void backward(const T* grad_y, const T* x, T* grad_x, std::int64_t count, int num_threads) {
     simd::for_elements(count, num_threads, [=](std::int64_t i, auto lanes) {
         simd::store(grad_x + i, simd::through<form>(simd::load(grad_y + i, lanes), simd::load(x + i, lanes)),
@@ -25,9 +25,9 @@ void backward(const T* grad_y, const T* x, T* grad_x, std::int64_t count, int nu
 template <typename Body>
 void with_form(const Signature& s, const Body& body) {
     if (s.attributes.as<GeluAttributes>().form == GeluForm::kExact)
-        body(std::integral_constant<Activation, Activation::kGeluExact>{});
+        body(std::integral_constant<Pointwise, Pointwise::kGeluExact>{});
     else
-        body(std::integral_constant<Activation, Activation::kGeluTanh>{});
+        body(std::integral_constant<Pointwise, Pointwise::kGeluTanh>{});
 }
 
 void run_gelu(const Signature& s, const KernelArgs& a) {

@@ -8,7 +8,7 @@
 namespace mpt {
 
 std::string print(const LinearAttributes& a) {
-    return a.of_input == Activation::kIdentity ? "" : std::string("of_input=") + name_of(a.of_input);
+    return a.of_input == Pointwise::kIdentity ? "" : std::string("of_input=") + name_of(a.of_input);
 }
 
 namespace {
@@ -31,7 +31,7 @@ std::vector<TensorType> infer_backward_data(const Attributes& attributes,
     MPT_CHECK(g.rank() == 2 && w.rank() == 2 && g[1] == w[0],
               "linear_backward_data of " + to_string(g) + " with " + to_string(w));
     const TensorType grad_x{{g[0], w[1]}, inputs[0].dtype};
-    const bool through = attributes.as<LinearAttributes>().of_input != Activation::kIdentity;
+    const bool through = attributes.as<LinearAttributes>().of_input != Pointwise::kIdentity;
     MPT_CHECK(through == (inputs.size() > 2) && (!through || inputs[2] == grad_x),
               "linear_backward_data through an activation needs its input");
     return {grad_x};
@@ -57,7 +57,7 @@ void differentiate(GradientContext& context) {
     const ValueId grad = context.grad(), x = context.in(0), w = context.in(1);
     if (context.wants(0)) {
         std::vector<ValueId> inputs = {grad, w};
-        if (attributes.as<LinearAttributes>().of_input != Activation::kIdentity) inputs.push_back(x);
+        if (attributes.as<LinearAttributes>().of_input != Pointwise::kIdentity) inputs.push_back(x);
         context.set(0, context.builder.add(linear_backward_data_op, attributes, inputs, "backward_data"));
     }
     if (context.wants(1))

@@ -6,13 +6,13 @@
 // The gradient of the bias is sum_rows(grad_y).
 #pragma once
 
-#include "core/activation.h"
+#include "core/pointwise.h"
 #include "graph/builder.h"
 
 namespace mpt {
 
 struct LinearAttributes {
-    Activation of_input = Activation::kIdentity;
+    Pointwise of_input = Pointwise::kIdentity;
     bool operator==(const LinearAttributes&) const = default;
 };
 std::string print(const LinearAttributes& attributes);

@@ -7,10 +7,10 @@ namespace mpt {
 namespace {
 
 cpu::MatmulOperand operand(const Signature& s, int index, bool transposed,
-                           Activation activation = Activation::kIdentity) {
+                           Pointwise activation = Pointwise::kIdentity) {
     return {s.in(index).dtype, transposed, activation};
 }
-Activation of_input(const Signature& s) {
+Pointwise of_input(const Signature& s) {
     return s.attributes.as<LinearAttributes>().of_input;
 }
 

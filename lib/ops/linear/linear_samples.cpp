@@ -9,13 +9,12 @@ struct Extent {
     std::int64_t rows, in, out;
 };
 
-void add_case(SampleTable& table, const Extent& e, Activation activation) {
+void add_case(SampleTable& table, const Extent& e, Pointwise activation) {
     const LinearAttributes attributes{activation};
     const std::string name = to_string(Shape{e.rows, e.in, e.out});
     const Shape x{e.rows, e.in}, y{e.rows, e.out}, w{e.out, e.in};
     // Away from where relu has no slope.
-    const SampleInput input =
-        activation == Activation::kRelu ? SampleInput{x, 0.1, 2} : SampleInput{x, -2, 2};
+    const SampleInput input = activation == Pointwise::kRelu ? SampleInput{x, 0.1, 2} : SampleInput{x, -2, 2};
     Sample forward{name, &linear_op, attributes, {input, {w}, {{e.out}, -1, 1, SampleInput::Kind::kWide}}};
     forward.reduction_length = e.in;
     forward.check_gradient = e.rows * e.in * e.out < 100000;
@@ -24,7 +23,7 @@ void add_case(SampleTable& table, const Extent& e, Activation activation) {
     forward.inputs[2].kind = SampleInput::Kind::kAbsent;
     table.add(forward);
     Sample data{name, &linear_backward_data_op, attributes, {{y}, {w}}};
-    if (activation != Activation::kIdentity) data.inputs.push_back({x, -2, 2});
+    if (activation != Pointwise::kIdentity) data.inputs.push_back({x, -2, 2});
     data.reduction_length = e.out;
     table.add(data);
     Sample weight{name, &linear_backward_weight_op, attributes, {{y}, {x, -2, 2}}};
@@ -44,9 +43,9 @@ void register_linear_samples(SampleTable& table) {
     // Some with partial tiles at both edges, and with more than one block of the sum.
     for (const Extent& extent : {Extent{1, 1, 1}, Extent{4, 8, 3}, Extent{33, 70, 17}, Extent{32, 256, 100},
                                  Extent{67, 1100, 40}, Extent{15, 41, 1100}, Extent{1050, 9, 31}})
-        for (const Activation activation : {Activation::kIdentity, Activation::kGeluTanh})
+        for (const Pointwise activation : {Pointwise::kIdentity, Pointwise::kGeluTanh})
             add_case(table, extent, activation);
-    for (const Activation activation : {Activation::kRelu, Activation::kGeluExact, Activation::kSilu})
+    for (const Pointwise activation : {Pointwise::kRelu, Pointwise::kGeluExact, Pointwise::kSilu})
         add_case(table, {20, 37, 35}, activation);
 }
 

@@ -14,17 +14,17 @@ namespace mpt {
 namespace {
 
 // The activation that a node is, or whose gradient it is.
-Activation activation_of(const Node& node) {
-    if (node.op == &relu_op) return Activation::kRelu;
-    if (node.op == &silu_op) return Activation::kSilu;
+Pointwise activation_of(const Node& node) {
+    if (node.op == &relu_op) return Pointwise::kRelu;
+    if (node.op == &silu_op) return Pointwise::kSilu;
     if (node.op == &gelu_op) return activation_of(node.attributes.as<GeluAttributes>().form);
-    return Activation::kIdentity;
+    return Pointwise::kIdentity;
 }
-Activation activation_of_gradient(const Node& node) {
-    if (node.op == &relu_backward_op) return Activation::kRelu;
-    if (node.op == &silu_backward_op) return Activation::kSilu;
+Pointwise activation_of_gradient(const Node& node) {
+    if (node.op == &relu_backward_op) return Pointwise::kRelu;
+    if (node.op == &silu_backward_op) return Pointwise::kSilu;
     if (node.op == &gelu_backward_op) return activation_of(node.attributes.as<GeluAttributes>().form);
-    return Activation::kIdentity;
+    return Pointwise::kIdentity;
 }
 
 // Which input of `node` can be x instead of f(x); kNone if there is none. The gradient of relu asks only for
@@ -37,8 +37,8 @@ int place_of_x(const Node& node) {
 
 bool take_activation(Graph& graph, NodeId anchor, const KernelTable& kernels) {
     const Node node = graph.node(anchor);
-    const Activation activation = activation_of(node);
-    if (activation == Activation::kIdentity || graph.is_output(node.outputs[0])) return false;
+    const Pointwise activation = activation_of(node);
+    if (activation == Pointwise::kIdentity || graph.is_output(node.outputs[0])) return false;
     const ValueId x = node.inputs[0], y = node.outputs[0];
     const std::vector<NodeId> users = graph.users(y);
     bool feeds_linear = false;
@@ -51,7 +51,7 @@ bool take_activation(Graph& graph, NodeId anchor, const KernelTable& kernels) {
         if (user.op == &relu_backward_op) continue;
         feeds_linear = true;
         user.inputs[static_cast<std::size_t>(place)] = x;
-        if (user.attributes.as<LinearAttributes>().of_input != Activation::kIdentity ||
+        if (user.attributes.as<LinearAttributes>().of_input != Pointwise::kIdentity ||
             !has_fast_kernel(kernels, graph, *user.op, LinearAttributes{activation}, user.inputs))
             return false;
     }
@@ -67,8 +67,8 @@ bool take_activation(Graph& graph, NodeId anchor, const KernelTable& kernels) {
 
 bool take_derivative(Graph& graph, NodeId anchor, const KernelTable& kernels) {
     const Node through = graph.node(anchor);
-    const Activation activation = activation_of_gradient(through);
-    if (activation == Activation::kIdentity) return false;
+    const Pointwise activation = activation_of_gradient(through);
+    if (activation == Pointwise::kIdentity) return false;
     const NodeId data = producer_of(graph, through.inputs[0], linear_backward_data_op);
     if (data == kNone || !only_user_is(graph, through.inputs[0], anchor)) return false;
     const Node product = graph.node(data);

@@ -11,7 +11,7 @@ void run_silu(const Signature& s, const KernelArgs& a) {
         const T* x = simd::input<T>(a, 0);
         T* y = simd::output<T>(a, 0);
         simd::for_elements(s.in(0).shape.num_elements(), s.num_threads, [=](std::int64_t i, auto lanes) {
-            simd::store(y + i, simd::activate<Activation::kSilu>(simd::load(x + i, lanes)), lanes);
+            simd::store(y + i, simd::activate<Pointwise::kSilu>(simd::load(x + i, lanes)), lanes);
         });
     });
 }
@@ -23,7 +23,7 @@ void run_silu_backward(const Signature& s, const KernelArgs& a) {
         T* grad_x = simd::output<T>(a, 0);
         simd::for_elements(s.in(0).shape.num_elements(), s.num_threads, [=](std::int64_t i, auto lanes) {
             const __m256 gradient = simd::load(grad_y + i, lanes);
-            simd::store(grad_x + i, simd::through<Activation::kSilu>(gradient, simd::load(x + i, lanes)),
+            simd::store(grad_x + i, simd::through<Pointwise::kSilu>(gradient, simd::load(x + i, lanes)),
                         lanes);
         });
     });

@@ -5,8 +5,8 @@
 
 namespace mpt {
 
-enum class Activation : std::uint8_t { kIdentity, kRelu, kGeluExact, kGeluTanh, kSilu };
-constexpr const char* name_of(Activation activation) {
+enum class Pointwise : std::uint8_t { kIdentity, kRelu, kGeluExact, kGeluTanh, kSilu };
+constexpr const char* name_of(Pointwise activation) {
     constexpr const char* kNames[] = {"identity", "relu", "gelu", "gelu_tanh", "silu"};
     return kNames[static_cast<int>(activation)];
 }
