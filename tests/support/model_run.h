@@ -3,13 +3,16 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/float_formats.h"
 #include "exec/executor.h"
 #include "graph/builder.h"
 #include "passes/pipeline.h"
+#include "support/guarded_buffer.h"
 #include "support/scratch_folder.h"
 #include "train/weights.h"
 
@@ -62,7 +65,8 @@ class ModelRun {
         plan_ = compile(std::move(graph), {options.kernels, 1});
         const StoreLayout layout = lay_out(variables_, plan_.arena_bytes);
         memory_ = std::make_unique<GuardedBuffer>(static_cast<std::size_t>(layout.bytes));
-        std::memset(memory_->data(), 0, static_cast<std::size_t>(layout.step_arena_offset));  // the arena: NaN
+        std::memset(memory_->data(), 0,
+                    static_cast<std::size_t>(layout.step_arena_offset));  // the arena: NaN
         store_ = Store(variables_, layout, static_cast<std::byte*>(memory_->data()));
         executor_ = std::make_unique<Executor>(plan_, store_);
     }
@@ -88,8 +92,11 @@ class ModelRun {
         std::ranges::copy(values, to.begin());
     }
     std::vector<float> get(const std::string& output) const {
-        const auto values = executor_->output<float>(output);
-        return {values.begin(), values.end()};
+        const ValueId id = plan_.graph.output(output);
+        const reference::Tensor values{executor_->address(id), plan_.graph.type(id)};
+        std::vector<float> all;
+        for (std::int64_t i = 0; i < values.size(); ++i) all.push_back(static_cast<float>(values(i)));
+        return all;
     }
     // Runs; gradients are those of this run alone.
     void run() {
