@@ -1,5 +1,7 @@
 #include "ops/accumulate/accumulate.h"
 
+#include "ops/accumulate/rewrites.h"
+
 namespace mpt {
 
 namespace {
@@ -25,6 +27,7 @@ ValueId accumulate(GraphBuilder& builder, ValueId buffer, ValueId grad, const st
 
 void register_accumulate(OpTable& table) {
     table.add(accumulate_op);
+    table.add(accumulate_splits_sum);
     table.roles.accumulate = accumulate;
 }
 

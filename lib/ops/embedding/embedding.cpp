@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "ops/accumulate/accumulate.h"
 #include "ops/cost.h"
+#include "ops/embedding/rewrites.h"
 
 namespace mpt {
 
@@ -34,6 +36,13 @@ std::vector<TensorType> infer_backward(const Attributes& attributes, std::span<c
     return {{{num_rows, grad[-1]}, wide_of(inputs[0].dtype)}};
 }
 
+std::vector<TensorType> infer_accumulate(const Attributes& attributes, std::span<const TensorType> inputs) {
+    const TensorType added = infer_backward(attributes, inputs.subspan(1))[0];
+    MPT_CHECK(inputs[0] == added, "embedding_backward_accumulate of " + to_string(added.shape) + " into " +
+                                      to_string(inputs[0].shape));
+    return {added};
+}
+
 void differentiate(GradientContext& context) {
     if (!context.wants(1)) return;
     const std::int64_t num_rows = context.builder.type(context.in(1)).shape[0];
@@ -48,6 +57,18 @@ Cost cost(const Attributes&, std::span<const TensorType> in, std::span<const Ten
 }
 Cost cost_backward(const Attributes&, std::span<const TensorType> in, std::span<const TensorType> out) {
     return cost_with_flops(static_cast<double>(in[0].shape.num_elements()), in, out);
+}
+// A row that is named is read and written.
+Cost cost_accumulate(const Attributes&, std::span<const TensorType> in, std::span<const TensorType>) {
+    const double elements = static_cast<double>(in[1].shape.num_elements());
+    return {.flops = elements, .bytes = static_cast<double>(in[1].bytes()) + 8 * elements};
+}
+
+std::vector<ValueId> decompose_accumulate(GraphBuilder& b, const Node& node) {
+    const ValueId grad =
+        embedding_backward(b, node.inputs[1], node.inputs[2],
+                           node.attributes.as<EmbeddingBackwardAttributes>(), node.name + ".backward");
+    return {accumulate(b, node.inputs[0], grad, node.name + ".accumulate")};
 }
 
 }  // namespace
@@ -69,6 +90,16 @@ const OpType embedding_backward_op = {
     .cost = cost_backward,
 };
 
+const OpType embedding_backward_accumulate_op = {
+    .name = "embedding_backward_accumulate",
+    .precision = PrecisionClass::kFollow,
+    .infer = infer_accumulate,
+    .is_data_input = [](const Attributes&, int index) { return index == 1; },
+    .cost = cost_accumulate,
+    .must_alias = {{0, 0}},
+    .decompose = decompose_accumulate,
+};
+
 ValueId embedding(GraphBuilder& builder, ValueId ids, ValueId table, EmbeddingAttributes attributes,
                   const std::string& name) {
     return builder.add(embedding_op, attributes, {ids, table}, name);
@@ -82,6 +113,8 @@ ValueId embedding_backward(GraphBuilder& builder, ValueId grad_y, ValueId ids,
 void register_embedding(OpTable& table) {
     table.add(embedding_op);
     table.add(embedding_backward_op);
+    table.add(embedding_backward_accumulate_op);
+    table.add(embedding_backward_takes_accumulate);
 }
 
 }  // namespace mpt

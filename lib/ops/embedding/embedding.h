@@ -25,6 +25,7 @@ std::string print(const EmbeddingBackwardAttributes& attributes);
 
 extern const OpType embedding_op;
 extern const OpType embedding_backward_op;
+extern const OpType embedding_backward_accumulate_op;
 
 ValueId embedding(GraphBuilder& builder, ValueId ids, ValueId table, EmbeddingAttributes attributes = {},
                   const std::string& name = "embedding");

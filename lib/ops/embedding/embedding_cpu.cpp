@@ -37,14 +37,15 @@ struct TokensByRow {
     std::int32_t* begin;  // [rows + 1]
     std::int32_t* order;  // [tokens]
 
-    static std::size_t bytes(const Signature& s) {
-        return static_cast<std::size_t>(s.out(0).shape[0] + 2 + s.in(1).shape.num_elements()) *
+    // `ids_at` is the place of the ids among the inputs.
+    static std::size_t bytes(const Signature& s, int ids_at) {
+        return static_cast<std::size_t>(s.out(0).shape[0] + 2 + s.in(ids_at).shape.num_elements()) *
                sizeof(std::int32_t);
     }
-    TokensByRow(const Signature& s, const KernelArgs& a) {
-        const std::int64_t rows = s.out(0).shape[0], tokens = s.in(1).shape.num_elements();
+    TokensByRow(const Signature& s, const KernelArgs& a, int ids_at) {
+        const std::int64_t rows = s.out(0).shape[0], tokens = s.in(ids_at).shape.num_elements();
         const std::int64_t padding = s.attributes.as<EmbeddingBackwardAttributes>().padding_id;
-        const std::int32_t* ids = simd::input<std::int32_t>(a, 1);
+        const std::int32_t* ids = simd::input<std::int32_t>(a, ids_at);
         // Counts two places on; summed, begin[r + 1] is where row r starts, and filling moves it to its end.
         begin = static_cast<std::int32_t*>(a.workspace);
         order = begin + rows + 2;
@@ -60,9 +61,8 @@ struct TokensByRow {
 };
 
 template <typename T>
-void sum_row(const T* grad_y, const std::int32_t* first, const std::int32_t* last, float* to,
-             std::int64_t width) {
-    std::fill_n(to, width, 0.0f);
+void add_tokens(const T* grad_y, const std::int32_t* first, const std::int32_t* last, float* to,
+                std::int64_t width) {
     for (; first != last; ++first) {
         const T* from = grad_y + *first * width;
         simd::for_lanes(0, width, [=](std::int64_t c, auto lanes) {
@@ -85,31 +85,38 @@ std::int64_t first_row(const TokensByRow& tokens, std::int64_t rows, int thread,
     return low;
 }
 
+// With `buffer` 1 the table holds input 0 already, and rows that no token names are not touched.
+template <int buffer>
 void run_backward(const Signature& s, const KernelArgs& a) {
     const std::int64_t rows = s.out(0).shape[0], width = s.out(0).shape[1];
-    const TokensByRow tokens(s, a);
+    const TokensByRow tokens(s, a, buffer + 1);
     float* grad_table = simd::output<float>(a, 0);
-    simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        const T* grad_y = simd::input<T>(a, 0);
+    simd::with_storage(s.in(buffer).dtype, [&]<typename T>(T) {
+        const T* grad_y = simd::input<T>(a, buffer);
         cpu::run_threads(s.num_threads, [&](int thread) {
             const std::int64_t end =
                 thread + 1 == s.num_threads ? rows : first_row(tokens, rows, thread + 1, s.num_threads);
-            for (std::int64_t r = first_row(tokens, rows, thread, s.num_threads); r < end; ++r)
-                sum_row(grad_y, tokens.order + tokens.begin[r], tokens.order + tokens.begin[r + 1],
-                        grad_table + r * width, width);
+            for (std::int64_t r = first_row(tokens, rows, thread, s.num_threads); r < end; ++r) {
+                if (buffer == 0) std::fill_n(grad_table + r * width, width, 0.0f);
+                add_tokens(grad_y, tokens.order + tokens.begin[r], tokens.order + tokens.begin[r + 1],
+                           grad_table + r * width, width);
+            }
         });
     });
 }
 
+template <int buffer>
 PreparedKernel prepare_backward(const Signature& s) {
-    return {[s](const KernelArgs& a) { run_backward(s, a); }, TokensByRow::bytes(s), "avx2"};
+    return {[s](const KernelArgs& a) { run_backward<buffer>(s, a); }, TokensByRow::bytes(s, buffer + 1),
+            "avx2"};
 }
 
 }  // namespace
 
 void register_embedding_cpu(KernelTable& table) {
     table.add(simd::kernel<run_embedding>(embedding_op));
-    table.add({embedding_backward_op.name, "simd", simd::refusal, prepare_backward});
+    table.add({embedding_backward_op.name, "simd", simd::refusal, prepare_backward<0>});
+    table.add({embedding_backward_accumulate_op.name, "simd", simd::refusal, prepare_backward<1>});
 }
 
 }  // namespace mpt

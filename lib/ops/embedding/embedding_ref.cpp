@@ -24,13 +24,16 @@ void run_embedding(const Signature& s, const KernelArgs& a) {
     }
 }
 
+// With `buffer` 1 input 0 is what the gradient is added to.
+template <int buffer>
 void run_embedding_backward(const Signature& s, const KernelArgs& a) {
-    const auto grad_y = reference::input(s, a, 0);
-    const auto ids = reference::input(s, a, 1);
+    const auto grad_y = reference::input(s, a, buffer);
+    const auto ids = reference::input(s, a, buffer + 1);
     const auto grad_table = reference::output(s, a, 0);
     const std::int64_t padding = s.attributes.as<EmbeddingBackwardAttributes>().padding_id;
     const std::int64_t width = grad_table.dim(1);
     std::vector<double> sums(static_cast<std::size_t>(grad_table.size()));
+    if (buffer == 1) sums = reference::input(s, a, 0).values();
     for (std::int64_t t = 0; t < ids.size(); ++t) {
         const std::int64_t row = checked_id(ids, t, grad_table.dim(0));
         if (row == padding) continue;
@@ -44,7 +47,8 @@ void run_embedding_backward(const Signature& s, const KernelArgs& a) {
 
 void register_embedding_ref(KernelTable& table) {
     table.add(reference::kernel<run_embedding>(embedding_op));
-    table.add(reference::kernel<run_embedding_backward>(embedding_backward_op));
+    table.add(reference::kernel<run_embedding_backward<0>>(embedding_backward_op));
+    table.add(reference::kernel<run_embedding_backward<1>>(embedding_backward_accumulate_op));
 }
 
 }  // namespace mpt

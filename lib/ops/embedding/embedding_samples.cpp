@@ -23,6 +23,12 @@ void register_embedding_samples(SampleTable& table) {
                             {{Shape(dims)}, ids}};
             backward.reduction_length = ids_shape.num_elements();
             table.add(backward);
+            Sample accumulated{name,
+                               &embedding_backward_accumulate_op,
+                               EmbeddingBackwardAttributes{rows, padding},
+                               {{{rows, width}, -1, 1, SampleInput::Kind::kWide}, {Shape(dims)}, ids}};
+            accumulated.reduction_length = ids_shape.num_elements();
+            table.add(accumulated);
         }
     }
 }
