@@ -18,24 +18,6 @@
 
 namespace mpt::test {
 
-// A number in (-1, 1) for element `index` of the tensor `name`; scripts/golden has the same function.
-inline float golden_number(const std::string& name, std::int64_t index) {
-    std::uint32_t h = 17;
-    for (const char c : name) h = h * 31 + static_cast<std::uint32_t>(static_cast<unsigned char>(c));
-    std::uint32_t x = static_cast<std::uint32_t>(index) * 2654435761u + h * 40503u + 1;
-    x = (x ^ (x >> 15)) * 2246822519u;
-    x = (x ^ (x >> 13)) * 3266489917u;
-    x ^= x >> 16;
-    return static_cast<float>(static_cast<std::int64_t>(x >> 8) * 2 - (1 << 24) + 1) * 0x1p-24f;
-}
-
-// The weights of golden models: products of that number, gains around 1.
-inline float golden_weight(const std::string& name, std::int64_t index) {
-    const float x = golden_number(name, index);
-    const bool gain = name.find("ln_") != std::string::npos || name.find("norm") != std::string::npos;
-    return gain && name.ends_with(".weight") ? 1 + 0.25f * x : 0.25f * x;
-}
-
 struct ModelOptions {
     GraphKind kind = GraphKind::kEvaluate;
     bool recompute_blocks = false;

@@ -4,86 +4,13 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/gpt/gpt.h"
-#include "models/transformer/transformer.h"
-#include "support/golden.h"
+#include "support/golden_model.h"
 #include "support/model_run.h"
 
 using namespace mpt;
 using namespace mpt::test;
 
 namespace {
-
-using Json = nlohmann::json;
-
-Activation activation_of(const std::string& word) {
-    if (word == "relu") return Activation::kRelu;
-    if (word == "gelu") return Activation::kGelu;
-    if (word == "gelu_tanh") return Activation::kGeluTanh;
-    REQUIRE(word == "swiglu");
-    return Activation::kSwiglu;
-}
-
-GptConfig gpt_config(const Json& c) {
-    GptConfig config;
-    config.depth = c["depth"];
-    config.width = c["width"];
-    config.heads = c["heads"];
-    config.vocabulary = c["vocabulary"];
-    config.context = c["context"];
-    config.positions = c["positions"] == "rotary" ? Positions::kRotary : Positions::kLearned;
-    config.norm = c["norm"] == "rms_norm" ? NormKind::kRmsNorm : NormKind::kLayerNorm;
-    config.activation = activation_of(c["activation"]);
-    config.bias = c["bias"];
-    config.tied_embeddings = c["tied"];
-    return config;
-}
-
-TransformerConfig transformer_config(const Json& c) {
-    TransformerConfig config;
-    config.encoder_depth = c["encoder_depth"];
-    config.decoder_depth = c["decoder_depth"];
-    config.width = c["width"];
-    config.heads = c["heads"];
-    config.ffn_width = c["ffn_width"];
-    config.source_vocabulary = c["source_vocabulary"];
-    config.target_vocabulary = c["target_vocabulary"];
-    config.shared_embeddings = c["shared"];
-    config.tied_output = c["tied"];
-    config.pre_norm = c["pre_norm"];
-    config.final_norm = c["final_norm"];
-    config.activation = activation_of(c["activation"]);
-    return config;
-}
-
-Shape shape_of(const Json& rows) {
-    return {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows[0].size())};
-}
-std::vector<std::int32_t> flat(const Json& rows) {
-    std::vector<std::int32_t> all;
-    for (const Json& row : rows)
-        for (const Json& value : row) all.push_back(value);
-    return all;
-}
-
-// A file of the case's weights, each name with `prefix`, and what else such files hold.
-void write_golden_weights(const std::filesystem::path& path, const Json& shapes, const std::string& prefix,
-                          const std::vector<std::pair<std::string, Shape>>& others = {}) {
-    SafetensorsWriter writer(path);
-    std::vector<std::vector<float>> all;
-    for (const auto& [name, dims] : shapes.items()) {
-        const Shape shape(dims.get<std::vector<std::int64_t>>());
-        writer.declare(prefix + name, FileType::F32, shape);
-        std::vector<float>& values = all.emplace_back();
-        for (std::int64_t i = 0; i < shape.num_elements(); ++i) values.push_back(golden_weight(name, i));
-    }
-    for (const auto& [name, shape] : others) {
-        writer.declare(prefix + name, FileType::F32, shape);
-        all.emplace_back(static_cast<std::size_t>(shape.num_elements()), 1.0f);
-    }
-    for (const std::vector<float>& values : all) writer.write(std::as_bytes(std::span(values)));
-    writer.finish();
-}
 
 // Padded columns get no gradient, as from the loss.
 void set_seed(ModelRun& model, const Json& logits) {

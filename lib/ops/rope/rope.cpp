@@ -28,7 +28,8 @@ std::vector<TensorType> infer(const Attributes& attributes, std::span<const Tens
     MPT_CHECK((x.rank() == 4 || x.rank() == 5) && x[-1] % 2 == 0, "rope of " + to_string(x));
     MPT_CHECK(parts >= 1 && parts <= (x.rank() == 5 ? x[2] : 1),
               "rope of " + std::to_string(parts) + " parts of " + to_string(x));
-    MPT_CHECK(inputs.size() < 2 || inputs[1].shape.rank() == 0, "rope with an offset that is no scalar");
+    MPT_CHECK(inputs.size() < 2 || inputs[1].shape.rank() == 0 || inputs[1].shape == Shape{x[0]},
+              "rope of " + to_string(x) + " with offsets " + to_string(inputs[1].shape));
     return {inputs[0]};
 }
 

@@ -9,7 +9,12 @@ namespace mpt {
 
 namespace {
 
-// Cosines and sines of all positions and pairs: [T][2][D/2].
+// Sequences that have their own offset, or 1: all stand at the same positions.
+std::int64_t num_offsets(const Signature& s) {
+    return s.has(1) ? s.in(1).shape.num_elements() : 1;
+}
+
+// Cosines and sines of the positions of a sequence and all pairs: [T][2][D/2].
 void fill_table(const Signature& s, std::int64_t offset, float* table) {
     const auto& attributes = s.attributes.as<RopeAttributes>();
     const std::int64_t rows = s.in(0).shape[1], size = s.in(0).shape[-1], half = size / 2;
@@ -35,6 +40,7 @@ void turn_all(const Signature& s, const KernelArgs& a, const float* table) {
     const Shape& shape = s.in(0).shape;
     const std::int64_t rows = shape[1], size = shape[-1], half = size / 2;
     const std::int64_t heads = shape.num_elements() / (shape[0] * rows * size);  // of all parts
+    const std::int64_t table_rows = num_offsets(s) * rows;
     const std::int64_t turned = s.attributes.as<RopeAttributes>().parts * shape[-2];
     const std::int64_t grain = std::max<std::int64_t>(1, simd::kGrain / (heads * size));
     simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
@@ -42,7 +48,7 @@ void turn_all(const Signature& s, const KernelArgs& a, const float* table) {
         T* y = simd::output<T>(a, 0);
         cpu::parallel_for(shape[0] * rows, grain, s.num_threads, [=](cpu::Range range, int) {
             for (std::int64_t row = range.begin; row < range.end; ++row) {
-                const float* cosines = table + 2 * (row % rows) * half;
+                const float* cosines = table + 2 * (row % table_rows) * half;
                 const std::int64_t first = row * heads * size;
                 for (std::int64_t h = 0; h < turned; ++h)
                     turn_head(x + first + h * size, y + first + h * size, cosines, cosines + half, half);
@@ -58,12 +64,14 @@ void turn_all(const Signature& s, const KernelArgs& a, const float* table) {
 PreparedKernel prepare(const Signature& s) {
     const auto elements = static_cast<std::size_t>(s.in(0).shape[1] * s.in(0).shape[-1]);
     if (s.has(1)) {
-        const auto run = [s](const KernelArgs& a) {
+        const auto run = [s, elements](const KernelArgs& a) {
             float* table = static_cast<float*>(a.workspace);
-            fill_table(s, *simd::input<std::int32_t>(a, 1), table);
+            for (std::int64_t i = 0; i < num_offsets(s); ++i)
+                fill_table(s, simd::input<std::int32_t>(a, 1)[i],
+                           table + static_cast<std::size_t>(i) * elements);
             turn_all(s, a, table);
         };
-        return {run, elements * sizeof(float), "avx2"};
+        return {run, static_cast<std::size_t>(num_offsets(s)) * elements * sizeof(float), "avx2"};
     }
     std::vector<float> table(elements);
     fill_table(s, 0, table.data());

@@ -18,6 +18,8 @@ void register_rope_samples(SampleTable& table) {
             const RopeAttributes attributes{10000, inverse, parts};
             table.add({to_string(shape), &rope_op, attributes, {{shape}, absent}});
             table.add({to_string(shape) + " from 37", &rope_op, attributes, {{shape}, offset}});
+            const SampleInput offsets{{shape[0]}, 0, 90, SampleInput::Kind::kIndices};
+            table.add({to_string(shape) + " from anywhere", &rope_op, attributes, {{shape}, offsets}});
         }
 }
 
