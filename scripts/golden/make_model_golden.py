@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes PyTorch's logits and gradients of small Transformers to tests/golden/torch_{gpt,transformer}.json.
+"""Writes PyTorch's logits, losses and gradients of small Transformers to tests/golden/torch_{gpt,transformer}.json.
 
 The committed files were made with PyTorch 1.13 on a CPU, in f64; the tests read the files only. Names and
 shapes of weights are those of Hugging Face's GPT-2 and of torch.nn.Transformer; their values, and the
 gradient of the logits, are a function of name and index (golden_number, also in tests/support/model_run.h).
-Of each gradient the files hold the norm, the product with golden_number and the first values.
+Of each gradient the files hold the norm, the product with golden_number and the first values; of those of the
+loss (a sum over tokens, smoothed by 0.1, one token ignored) the norm.
 Usage: python3 scripts/golden/make_model_golden.py tests/golden
 """
 
@@ -57,16 +58,25 @@ def tokens(name, vocabulary, *shape):
 
 def results(logits, weights):
     """`weights`: leaves by name. logits [B,T,V]."""
-    probe = numbers("seed", logits.shape)
-    (logits * probe).sum().backward()
+    flat = logits.reshape(-1, logits.shape[-1])
+    targets = tokens("targets", flat.shape[1], flat.shape[0])
+    targets[3] = -1
+    loss = F.cross_entropy(flat, targets, ignore_index=-1, label_smoothing=0.1, reduction="sum")
+    loss.backward(retain_graph=True)
+    norms = {name: short([leaf.grad.norm().item()])[0] for name, leaf in weights.items()}
+    for leaf in weights.values():
+        leaf.grad = None
+    (flat * numbers("seed", flat.shape)).sum().backward()
     gradients = {}
     for name, leaf in weights.items():
         g = leaf.grad.reshape(-1)
         along = (g * numbers(name, g.shape)).sum().item()
         gradients[name] = short([g.norm().item(), along] + g[:NUM_FIRST].tolist())
-    flat = logits.detach().reshape(-1, logits.shape[-1])
     return {
         "shapes": {name: list(leaf.shape) for name, leaf in weights.items()},
+        "targets": targets.tolist(),
+        "loss": short([loss.item()])[0],
+        "loss_norms": norms,
         "logits": [short(row) for row in flat.tolist()],
         "gradients": gradients,
     }

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "layers/token_loss.h"
 #include "support/golden_model.h"
 #include "support/model_run.h"
 
@@ -71,13 +72,24 @@ Differences compare(ModelRun& model, const Json& c) {
     return worst;
 }
 
-std::unique_ptr<ModelRun> gpt_run(const Json& c, ModelOptions options, GptConfig config) {
+// Differentiated are the logits, or the loss.
+enum class Of : std::uint8_t { kLogits, kLoss };
+
+ValueId result_of(GraphBuilder& b, ValueId logits, const Json& c, Of of) {
+    if (of == Of::kLogits) return logits;
+    const ValueId targets = b.input("targets", {{b.type(logits).shape[0]}, DType::i32});
+    const auto vocabulary = static_cast<std::int64_t>(c["logits"][0].size());
+    return token_loss(b, logits, targets, {vocabulary, 0.1});
+}
+
+std::unique_ptr<ModelRun> gpt_run(const Json& c, ModelOptions options, GptConfig config,
+                                  Of of = Of::kLogits) {
     options.kind = GraphKind::kTrain;
     auto model = std::make_unique<ModelRun>(
         [&](GraphBuilder& b) {
             const ValueId tokens = b.input("tokens", {shape_of(c["tokens"]), DType::i32});
             const ValueId step = config.training ? b.input("step", {{}, DType::i32}) : kNone;
-            return gpt(b, {tokens, step}, config);
+            return result_of(b, gpt(b, {tokens, step}, config), c, of);
         },
         options);
     const ScratchFolder folder;
@@ -87,7 +99,8 @@ std::unique_ptr<ModelRun> gpt_run(const Json& c, ModelOptions options, GptConfig
     return model;
 }
 
-std::unique_ptr<ModelRun> transformer_run(const Json& c, ModelOptions options, TransformerConfig config) {
+std::unique_ptr<ModelRun> transformer_run(const Json& c, ModelOptions options, TransformerConfig config,
+                                          Of of = Of::kLogits) {
     options.kind = GraphKind::kTrain;
     auto model = std::make_unique<ModelRun>(
         [&](GraphBuilder& b) {
@@ -95,7 +108,7 @@ std::unique_ptr<ModelRun> transformer_run(const Json& c, ModelOptions options, T
             const ValueId lengths = b.input("lengths", {{shape_of(c["source"])[0]}, DType::i32});
             const ValueId target = b.input("target", {shape_of(c["target"]), DType::i32});
             const ValueId step = config.training ? b.input("step", {{}, DType::i32}) : kNone;
-            return transformer(b, {source, lengths, target, step}, config);
+            return result_of(b, transformer(b, {source, lengths, target, step}, config), c, of);
         },
         options);
     const ScratchFolder folder;
@@ -149,6 +162,26 @@ TEST_CASE("a transformer has PyTorch's logits and gradients") {
         check_case(c, [&](const ModelOptions& options) {
             return transformer_run(c, options, transformer_config(c["config"]));
         });
+}
+
+TEST_CASE("losses and their gradients are PyTorch's, with smoothing, padding and an ignored token") {
+    const auto check = [](ModelRun& model, const Json& c) {
+        INFO(c["config"].dump());
+        model.set("targets", c["targets"].get<std::vector<std::int32_t>>());
+        model.set<float>("seed", {1});
+        model.run();
+        CHECK(static_cast<double>(model.get("loss_sum")[0]) == Approx(c["loss"].get<double>()).epsilon(1e-5));
+        for (const auto& [name, gradient] : model.gradients()) {
+            INFO(name);
+            double squares = 0;
+            for (const float g : gradient) squares += static_cast<double>(g) * static_cast<double>(g);
+            CHECK(std::sqrt(squares) == Approx(c["loss_norms"][name].get<double>()).epsilon(1e-5));
+        }
+    };
+    const Json of_gpt = golden("torch_gpt"), of_transformer = golden("torch_transformer");
+    for (const Json& c : of_gpt["cases"]) check(*gpt_run(c, {}, gpt_config(c["config"]), Of::kLoss), c);
+    for (const Json& c : of_transformer["cases"])
+        check(*transformer_run(c, {}, transformer_config(c["config"]), Of::kLoss), c);
 }
 
 TEST_CASE("files of GPT-2 load with the outer name, the masks and the tied matrix; ours have neither") {
