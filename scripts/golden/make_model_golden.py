@@ -5,7 +5,7 @@ The committed files were made with PyTorch 1.13 on a CPU, in f64; the tests read
 shapes of weights are those of Hugging Face's GPT-2 and of torch.nn.Transformer; their values, and the
 gradient of the logits, are a function of name and index (golden_number, also in tests/support/model_run.h).
 Of each gradient the files hold the norm, the product with golden_number and the first values; of those of the
-loss (a sum over tokens, smoothed by 0.1, one token ignored) the norm.
+loss (a sum over tokens, smoothed by 0.1, one token ignored) the norm. "training" are the losses of 20 steps.
 Usage: python3 scripts/golden/make_model_golden.py tests/golden
 """
 
@@ -56,8 +56,27 @@ def tokens(name, vocabulary, *shape):
     return ((numbers(name, shape) + 1) / 2 * vocabulary).long().clamp(0, vocabulary - 1)
 
 
-def results(logits, weights):
-    """`weights`: leaves by name. logits [B,T,V]."""
+def training(forward, weights, targets):
+    """Mean losses of 20 steps of AdamW on one batch: decay on matrices, gradients clipped to a norm of 1."""
+    matrices = [leaf for leaf in weights.values() if leaf.dim() > 1]
+    others = [leaf for leaf in weights.values() if leaf.dim() == 1]
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=0.002, betas=(0.9, 0.95), eps=1e-8)
+    losses = []
+    for _ in range(20):
+        logits = forward()
+        loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets, ignore_index=-1)
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(weights.values(), 1.0)
+        optimizer.step()
+    return short(losses)
+
+
+def results(forward, weights):
+    """`weights`: leaves by name. forward() gives logits [B,T,V]."""
+    logits = forward()
     flat = logits.reshape(-1, logits.shape[-1])
     targets = tokens("targets", flat.shape[1], flat.shape[0])
     targets[3] = -1
@@ -72,12 +91,14 @@ def results(logits, weights):
         g = leaf.grad.reshape(-1)
         along = (g * numbers(name, g.shape)).sum().item()
         gradients[name] = short([g.norm().item(), along] + g[:NUM_FIRST].tolist())
+    logits_before = [short(row) for row in flat.tolist()]
     return {
         "shapes": {name: list(leaf.shape) for name, leaf in weights.items()},
         "targets": targets.tolist(),
         "loss": short([loss.item()])[0],
         "loss_norms": norms,
-        "logits": [short(row) for row in flat.tolist()],
+        "logits": logits_before,
+        "training": training(forward, weights, targets),
         "gradients": gradients,
     }
 
@@ -178,7 +199,7 @@ def gpt_cases():
     ]:
         model = Gpt(*config)
         ids = tokens("tokens", model.config["vocabulary"], 2, 7)
-        yield {"config": model.config, "tokens": ids.tolist()} | results(model(ids), model.weights)
+        yield {"config": model.config, "tokens": ids.tolist()} | results(lambda: model(ids), model.weights)
 
 
 def sinusoids(length, width):
@@ -221,19 +242,22 @@ def transformer_case(width, heads, depths, inner, vocabularies, pre_norm, final_
     lengths = torch.tensor([6, 2, 4])
     padding = torch.arange(6)[None, :] >= lengths[:, None]
     future = torch.ones(5, 5).triu(1).bool()
-    memory = source_table[source] * math.sqrt(width) + sinusoids(6, width)
-    hidden = target_table[target] * math.sqrt(width) + sinusoids(5, width)
-    hidden = model(
-        memory, hidden, tgt_mask=future, src_key_padding_mask=padding, memory_key_padding_mask=padding
-    )
-    logits = hidden @ (target_table if tied else leaves["output.weight"]).T
+
+    def forward():
+        memory = source_table[source] * math.sqrt(width) + sinusoids(6, width)
+        hidden = target_table[target] * math.sqrt(width) + sinusoids(5, width)
+        hidden = model(
+            memory, hidden, tgt_mask=future, src_key_padding_mask=padding, memory_key_padding_mask=padding
+        )
+        return hidden @ (target_table if tied else leaves["output.weight"]).T
+
     config = dict(
         width=width, heads=heads, encoder_depth=depths[0], decoder_depth=depths[1], ffn_width=inner,
         source_vocabulary=vocabularies[0], target_vocabulary=vocabularies[1], pre_norm=pre_norm,
         final_norm=final_norm, activation=activation, shared=shared, tied=tied,
     )  # fmt: skip
     inputs = {"source": source.tolist(), "target": target.tolist(), "lengths": lengths.tolist()}
-    return {"config": config} | inputs | results(logits, leaves)
+    return {"config": config} | inputs | results(forward, leaves)
 
 
 def transformer_cases():

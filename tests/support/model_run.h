@@ -18,6 +18,22 @@
 
 namespace mpt::test {
 
+inline StoreView view_of(const VariableTable& variables, const Store& store) {
+    StoreView view;
+    view.table = &variables;
+    for (int r = 0; r < kNumRegions; ++r)
+        view.regions[static_cast<std::size_t>(r)] = store.region(static_cast<Region>(r));
+    return view;
+}
+
+// The narrow copy of the masters, where the run has one.
+inline void write_narrow(const VariableTable& variables, const Store& store) {
+    const VariableTable::RegionInfo info = variables.region(Region::kNarrow);
+    const auto* master = reinterpret_cast<const float*>(store.region(Region::kMaster));
+    for (std::int64_t i = 0; i < info.elements; ++i)
+        reference::store(store.region(Region::kNarrow), info.dtype, i, static_cast<double>(master[i]));
+}
+
 struct ModelOptions {
     GraphKind kind = GraphKind::kEvaluate;
     bool recompute_blocks = false;
@@ -56,16 +72,10 @@ class ModelRun {
     const Plan& plan() const { return plan_; }
     const VariableTable& variables() const { return variables_; }
     Executor& executor() { return *executor_; }
-    StoreView view() const {
-        StoreView view;
-        view.table = &variables_;
-        for (int r = 0; r < kNumRegions; ++r)
-            view.regions[static_cast<std::size_t>(r)] = store_.region(static_cast<Region>(r));
-        return view;
-    }
+    StoreView view() const { return view_of(variables_, store_); }
     void load(const std::filesystem::path& file) {
         read_tensors(SafetensorsFile(file), weight_tensors(view()), Conversion::kExact);
-        write_narrow();
+        write_narrow(variables_, store_);
     }
     template <typename T>
     void set(const std::string& input, const std::vector<T>& values) {
@@ -103,16 +113,6 @@ class ModelRun {
     }
 
   private:
-    void write_narrow() {
-        std::byte* narrow = store_.region(Region::kNarrow);
-        const auto* master = reinterpret_cast<const float*>(store_.region(Region::kMaster));
-        for (std::int64_t i = 0; narrow != nullptr && i < variables_.parameter_elements(); ++i)
-            if (variables_.region(Region::kNarrow).dtype == DType::f16)
-                reinterpret_cast<f16*>(narrow)[i] = f16(master[i]);
-            else
-                reinterpret_cast<bf16*>(narrow)[i] = bf16(master[i]);
-    }
-
     VariableTable variables_;
     Plan plan_;
     std::unique_ptr<GuardedBuffer> memory_;

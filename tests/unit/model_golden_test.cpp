@@ -135,6 +135,7 @@ void check_case(const Json& c, const Make& make) {
     CHECK(recomputed->get("result") == plain->get("result"));
     CHECK(recomputed->gradients() == plain->gradients());
     CHECK(recomputed->plan().graph.nodes.size() > plain->plan().graph.nodes.size());
+    CHECK(recomputed->plan().kept_bytes < plain->plan().kept_bytes);
 
     for (const auto& [narrow, tolerance] : {std::pair(DType::bf16, 0.04), std::pair(DType::f16, 0.005)}) {
         const auto model = make(ModelOptions{.narrow = narrow});

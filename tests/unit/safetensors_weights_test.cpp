@@ -127,3 +127,46 @@ TEST_CASE("a single value that is not finite is found") {
     for (int i = 0; i < 120; ++i) largest.set(Region::kMaster, i, std::numeric_limits<float>::max());
     CHECK(first_nonfinite(weight_tensors(largest.view())).empty());
 }
+
+TEST_CASE("transposed matrices and padded vocabularies are as they should be in files, and come back") {
+    const test::ScratchFolder folder;
+    for (const DType dtype : {DType::f32, DType::f16}) {
+        INFO(name_of(dtype));
+        VariableTable table;
+        table.get_or_add("c_attn.weight", {6, 4}, Role::kMatrix, {}, {.transposed = true});
+        table.get_or_add("wte.weight", {64, 2}, Role::kEmbedding, {}, {.rows = 5});
+        table.get_or_add("after.weight", {3}, Role::kNormGain, {});
+        CHECK(table.num_parameters() == 6 * 4 + 5 * 2 + 3);
+        table.enable(Region::kMaster, dtype, table.parameter_elements());
+        std::vector<std::byte> memory(static_cast<std::size_t>(table.region_bytes(Region::kMaster)));
+        StoreView view;
+        view.table = &table;
+        view.regions[static_cast<std::size_t>(Region::kMaster)] = memory.data();
+        const auto element = [&](const char* name, std::int64_t i) -> std::uint16_t* {
+            const std::int64_t at = table[table.find(name)].offset + i;
+            return reinterpret_cast<std::uint16_t*>(memory.data() +
+                                                    at * static_cast<std::int64_t>(size_of(dtype)));
+        };
+        for (int i = 0; i < 6 * 4; ++i) *element("c_attn.weight", i) = static_cast<std::uint16_t>(i + 1);
+        for (int i = 0; i < 64 * 2; ++i) *element("wte.weight", i) = static_cast<std::uint16_t>(100 + i);
+        for (int i = 0; i < 3; ++i) *element("after.weight", i) = static_cast<std::uint16_t>(500 + i);
+        write_tensors(folder / "w", weight_tensors(view));
+
+        const SafetensorsFile file(folder / "w");
+        REQUIRE(file.find("c_attn.weight")->shape == Shape{4, 6});
+        REQUIRE(file.find("wte.weight")->shape == Shape{5, 2});
+        const std::vector<std::byte> bytes = file.read(*file.find("c_attn.weight"));
+        for (int o = 0; o < 6; ++o)
+            for (int i = 0; i < 4; ++i) {
+                std::uint16_t value = 0;
+                std::memcpy(&value, bytes.data() + static_cast<std::size_t>(i * 6 + o) * size_of(dtype), 2);
+                CHECK(value == o * 4 + i + 1);
+            }
+        // Padding is zero after reading, whatever was there; the next variable is untouched by it.
+        std::ranges::fill(memory, std::byte{0x3c});
+        read_tensors(file, weight_tensors(view), Conversion::kExact);
+        for (int i = 0; i < 6 * 4; ++i) CHECK(*element("c_attn.weight", i) == i + 1);
+        for (int i = 0; i < 64 * 2; ++i) CHECK(*element("wte.weight", i) == (i < 10 ? 100 + i : 0));
+        for (int i = 0; i < 3; ++i) CHECK(*element("after.weight", i) == 500 + i);
+    }
+}
