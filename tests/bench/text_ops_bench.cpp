@@ -10,6 +10,8 @@
 
 #include "core/philox.h"
 #include "graph/kernel.h"
+#include "ops/add/add.h"
+#include "ops/add_layer_norm/add_layer_norm.h"
 #include "ops/add_rows/add_rows.h"
 #include "ops/attention/attention.h"
 #include "ops/dropout/dropout.h"
@@ -20,6 +22,8 @@
 #include "ops/reference.h"
 #include "ops/rope/rope.h"
 #include "ops/silu/silu.h"
+#include "ops/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "ops/sum_rows/sum_rows.h"
 
 namespace mpt {
 namespace {
@@ -35,9 +39,26 @@ std::vector<Case> cases(DType data) {
     const auto wide = [](const Shape& shape) { return TensorType{shape, DType::f32}; };
     const TensorType absent{{0}, DType::f32}, step{{}, DType::i32}, ids{{4, 256}, DType::i32};
     const TensorType x = tensor({4, 256, 768}), hidden = tensor({4, 256, 3072});
+    const TensorType x_rows = tensor({1024, 768}), hidden_rows = tensor({1024, 3072});
+    const TensorType logits = tensor({1024, 50304}), labels{{1024}, DType::i32};
     const TensorType vector = wide({768}), rows = wide({4, 256}), table = tensor({50304, 768});
     std::vector<Case> all = {
-        {&linear_op, {}, {tensor({1024, 768}), tensor({768, 768}), absent}},
+        {&linear_op, LinearAttributes{}, {tensor({1024, 768}), tensor({768, 768}), absent}},
+        {&linear_op, LinearAttributes{Pointwise::kGeluTanh}, {hidden_rows, tensor({768, 3072}), vector}},
+        {&linear_backward_data_op,
+         LinearAttributes{Pointwise::kGeluTanh},
+         {x_rows, tensor({768, 3072}), hidden_rows}},
+        {&linear_backward_weight_accumulate_op,
+         LinearAttributes{Pointwise::kGeluTanh},
+         {wide({768, 3072}), x_rows, hidden_rows}},
+        {&linear_op, LinearAttributes{}, {x_rows, table, absent}},
+        {&softmax_cross_entropy_op, LossAttributes{0, -1, 50257}, {logits, labels}},
+        {&softmax_cross_entropy_backward_op,
+         LossAttributes{0, -1, 50257},
+         {wide({}), logits, labels, wide({1024})}},
+        {&sum_rows_op, {}, {hidden_rows}},
+        {&add_op, {}, {x, x}},
+        {&add_layer_norm_op, LayerNormAttributes{}, {x, x, vector, vector}},
         {&layer_norm_op, LayerNormAttributes{}, {x, vector, vector}},
         {&layer_norm_backward_op, {}, {x, x, vector, rows, rows}},
         {&gelu_op, GeluAttributes{GeluForm::kTanh}, {hidden}},
@@ -53,10 +74,11 @@ std::vector<Case> cases(DType data) {
     };
     for (const Shape& shape : {Shape{4, 256, 12, 64}, Shape{16, 64, 12, 64}, Shape{12, 64, 4, 32}})
         for (const bool causal : {true, false}) {
-            const TensorType q = tensor(shape), statistic = wide({shape[0], shape[2], shape[1]});
-            all.push_back({&attention_op, AttentionAttributes{causal}, {q, q, q, absent}});
+            const TensorType o = tensor(shape), statistic = wide({shape[0], shape[2], shape[1]});
+            const TensorType qkv = tensor({shape[0], shape[1], 3, shape[2], shape[3]});
+            all.push_back({&qkv_attention_op, AttentionAttributes{causal}, {qkv, absent}});
             all.push_back(
-                {&attention_backward_op, AttentionAttributes{causal}, {q, q, q, q, q, statistic, absent}});
+                {&qkv_attention_backward_op, AttentionAttributes{causal}, {o, qkv, o, statistic, absent}});
         }
     return all;
 }
