@@ -1,5 +1,5 @@
-// Norms over the last dimension, row by row, for layer_norm and rms_norm. For *_cpu.cpp files only. A row is
-// read several times, but stays in the nearest cache.
+// Norms over the last dimension, row by row: the kernels of layer_norm, rms_norm and both with a residual
+// sum. For *_cpu.cpp files only. A row is read several times, but stays in the nearest cache.
 #pragma once
 
 #include <algorithm>
@@ -169,19 +169,83 @@ void backward_row(const BackwardData<T>& row, const float* gain, const Statistic
     });
 }
 
-// All rows; statistics(row) gives a row's.
-template <Centre centre, typename T, typename OfRow>
-void backward(const BackwardData<T>& data, const float* gain, const OfRow& statistics, std::int64_t rows,
-              const ColumnSums& sums) {
+// All rows; a null mean is 0.
+template <Centre centre, typename T>
+void backward(const BackwardData<T>& data, const float* gain, const float* mean, const float* rstd,
+              std::int64_t rows, const ColumnSums& sums) {
     sums.clear();
     const std::int64_t width = sums.width;
     cpu::parallel_for(rows, grain_of(width), sums.num_threads, [&](cpu::Range range, int thread) {
         for (std::int64_t r = range.begin; r < range.end; ++r) {
-            backward_row<centre>(data.at(r * width), gain, statistics(r), sums.of_thread(thread), width);
+            const Statistics of_row{mean == nullptr ? 0 : mean[r], rstd[r]};
+            backward_row<centre>(data.at(r * width), gain, of_row, sums.of_thread(thread), width);
             if ((r - range.begin) % kRows == kRows - 1) sums.flush(thread);
         }
         sums.flush(thread);
     });
+}
+
+template <typename T>
+void add_rows(const T* a, const T* b, T* sum, std::int64_t width) {
+    simd::for_lanes(0, width, [=](std::int64_t i, auto lanes) {
+        simd::store(sum + i, _mm256_add_ps(simd::load(a + i, lanes), simd::load(b + i, lanes)), lanes);
+    });
+}
+
+// Where a norm finds things among its inputs and outputs; kNone: there is none. With `other` the norm is of
+// x + other, which goes to `sum`.
+struct ForwardPlaces {
+    int x = 0, other = kNone, gain = 1, bias = kNone;
+    int sum = kNone, y = 0, mean = kNone, rstd = 1;
+};
+struct BackwardPlaces {
+    int grad_y = 0, x = 1, gain = 2, mean = kNone, rstd = 3, other = kNone;
+    int grad_x = 0, grad_gain = 1, grad_bias = kNone;
+};
+
+template <Centre centre>
+void run_forward(const Signature& s, const KernelArgs& a, double epsilon, const ForwardPlaces& at) {
+    const std::int64_t width = s.in(0).shape[-1], rows = s.in(0).shape.num_elements() / width;
+    const float* gain = simd::input<float>(a, at.gain);
+    const float* bias = at.bias != kNone && s.has(at.bias) ? simd::input<float>(a, at.bias) : nullptr;
+    float* mean = at.mean == kNone ? nullptr : simd::output<float>(a, at.mean);
+    float* rstd = simd::output<float>(a, at.rstd);
+    simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        const T* x = simd::input<T>(a, at.x);
+        const T* other = at.other == kNone ? nullptr : simd::input<T>(a, at.other);
+        T* sum = at.sum == kNone ? nullptr : simd::output<T>(a, at.sum);
+        T* y = simd::output<T>(a, at.y);
+        cpu::parallel_for(rows, grain_of(width), s.num_threads, [&](cpu::Range range, int) {
+            for (std::int64_t r = range.begin; r < range.end; ++r) {
+                const std::int64_t first = r * width;
+                if (other != nullptr) add_rows(x + first, other + first, sum + first, width);
+                const T* row = (other == nullptr ? x : sum) + first;
+                const Statistics of_row = statistics_of<centre>(row, width, epsilon);
+                if (mean != nullptr) mean[r] = of_row.mean;
+                rstd[r] = of_row.rstd;
+                apply(row, of_row, gain, bias, y + first, width);
+            }
+        });
+    });
+}
+
+template <Centre centre>
+PreparedKernel prepare_backward(const Signature& signature, const BackwardPlaces& places) {
+    const auto run = [s = signature, at = places](const KernelArgs& a) {
+        const std::int64_t width = s.in(0).shape[-1], rows = s.in(0).shape.num_elements() / width;
+        const ColumnSums sums(a.workspace, width, s.num_threads);
+        simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+            const BackwardData<T> data{simd::input<T>(a, at.grad_y), simd::input<T>(a, at.x),
+                                       at.other == kNone ? nullptr : simd::input<T>(a, at.other),
+                                       simd::output<T>(a, at.grad_x)};
+            backward<centre>(data, simd::input<float>(a, at.gain),
+                             at.mean == kNone ? nullptr : simd::input<float>(a, at.mean),
+                             simd::input<float>(a, at.rstd), rows, sums);
+        });
+        sums.total(simd::output<float>(a, at.grad_gain),
+                   at.grad_bias == kNone ? nullptr : simd::output<float>(a, at.grad_bias));
+    };
+    return {run, ColumnSums::bytes(signature.in(0).shape[-1], signature.num_threads), "avx2"};
 }
 
 }  // namespace mpt::row_norm

@@ -7,14 +7,17 @@
 #include "core/philox.h"
 #include "models/gpt/gpt.h"
 #include "models/transformer/transformer.h"
-#include "ops/accumulate/accumulate.h"
 #include "ops/add/add.h"
+#include "ops/add_rms_norm/add_rms_norm.h"
 #include "ops/embedding/embedding.h"
 #include "ops/gelu/gelu.h"
 #include "ops/linear/linear.h"
 #include "ops/log_softmax/log_softmax.h"
+#include "ops/multiply/multiply.h"
 #include "ops/relu/relu.h"
+#include "ops/silu/silu.h"
 #include "ops/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "ops/swiglu/swiglu.h"
 #include "passes/pipeline.h"
 #include "support/graph_run.h"
 
@@ -165,5 +168,11 @@ TEST_CASE("gradients of matrices and tables are computed in their buffers, activ
         const Training transformer(models().at("transformer"), type, true);
         CHECK(transformer.count(linear_backward_weight_op) + transformer.count(embedding_backward_op) == 0);
         CHECK(transformer.count(relu_op) + transformer.count(relu_backward_op) == 0);
+        const Training llama(models().at("llama"), type, true);
+        CHECK(llama.count(swiglu_op) == 2);
+        CHECK(llama.count(swiglu_backward_op) == 2);
+        CHECK(llama.count(silu_op) + llama.count(multiply_op) == 0);
+        CHECK(llama.count(add_rms_norm_op) == 4);
+        CHECK(llama.count(rms_norm_backward_add_op) == 4);
     }
 }

@@ -7,51 +7,19 @@ namespace {
 
 using row_norm::Centre;
 
-void run_layer_norm(const Signature& s, const KernelArgs& a) {
-    const std::int64_t width = s.in(0).shape[-1], rows = s.in(0).shape.num_elements() / width;
-    const double epsilon = s.attributes.as<LayerNormAttributes>().epsilon;
-    const float* gain = simd::input<float>(a, 1);
-    const float* bias = s.has(2) ? simd::input<float>(a, 2) : nullptr;
-    float* mean = simd::output<float>(a, 1);
-    float* rstd = simd::output<float>(a, 2);
-    simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        const T* x = simd::input<T>(a, 0);
-        T* y = simd::output<T>(a, 0);
-        cpu::parallel_for(rows, row_norm::grain_of(width), s.num_threads, [&](cpu::Range range, int) {
-            for (std::int64_t r = range.begin; r < range.end; ++r) {
-                const auto of_row = row_norm::statistics_of<Centre::kMean>(x + r * width, width, epsilon);
-                mean[r] = of_row.mean;
-                rstd[r] = of_row.rstd;
-                row_norm::apply(x + r * width, of_row, gain, bias, y + r * width, width);
-            }
-        });
-    });
-}
-
-void run_backward(const Signature& s, const KernelArgs& a) {
-    const std::int64_t width = s.in(0).shape[-1], rows = s.in(0).shape.num_elements() / width;
-    const float* mean = simd::input<float>(a, 3);
-    const float* rstd = simd::input<float>(a, 4);
-    const row_norm::ColumnSums sums(a.workspace, width, s.num_threads);
-    const auto statistics = [=](std::int64_t r) { return row_norm::Statistics{mean[r], rstd[r]}; };
-    simd::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        row_norm::backward<Centre::kMean>(
-            row_norm::BackwardData<T>{simd::input<T>(a, 0), simd::input<T>(a, 1), nullptr,
-                                      simd::output<T>(a, 0)},
-            simd::input<float>(a, 2), statistics, rows, sums);
-    });
-    sums.total(simd::output<float>(a, 1), simd::output<float>(a, 2));
+void run_forward(const Signature& s, const KernelArgs& a) {
+    row_norm::run_forward<Centre::kMean>(s, a, s.attributes.as<LayerNormAttributes>().epsilon,
+                                         {.bias = 2, .mean = 1, .rstd = 2});
 }
 
 PreparedKernel prepare_backward(const Signature& s) {
-    return {[s](const KernelArgs& a) { run_backward(s, a); },
-            row_norm::ColumnSums::bytes(s.in(0).shape[-1], s.num_threads), "avx2"};
+    return row_norm::prepare_backward<Centre::kMean>(s, {.mean = 3, .rstd = 4, .grad_bias = 2});
 }
 
 }  // namespace
 
 void register_layer_norm_cpu(KernelTable& table) {
-    table.add(simd::kernel<run_layer_norm>(layer_norm_op));
+    table.add(simd::kernel<run_forward>(layer_norm_op));
     table.add({layer_norm_backward_op.name, "simd", simd::refusal_unless_same<1>, prepare_backward});
 }
 
