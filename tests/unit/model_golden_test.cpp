@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "layers/token_loss.h"
+#include "support/errors.h"
 #include "support/golden_model.h"
 #include "support/model_run.h"
 
@@ -297,4 +298,36 @@ TEST_CASE("initial values are the papers', and weight decay finds matrices") {
         CHECK(variable.init.kind == e.kind);
         CHECK(static_cast<double>(variable.init.a) == Approx(e.value));
     }
+}
+
+TEST_CASE("sizes that do not fit together are told by their keys") {
+    Graph graph;
+    VariableTable variables;
+    GraphBuilder b(graph, &variables);
+    const ValueId tokens = b.input("tokens", {{2, 9}, DType::i32});
+    const auto gpt_error = [&](const std::function<void(GptConfig&)>& change) {
+        GptConfig config;
+        change(config);
+        return error_of(ExitCode::kUsage, [&] { gpt(b, {tokens}, config); });
+    };
+    CHECK_THAT(gpt_error([](GptConfig& c) { c.heads = 7; }),
+               Catch::Contains("model.heads: 7 heads do not divide a width of 768"));
+    CHECK_THAT(gpt_error([](GptConfig& c) { c.positions = Positions::kRotary, c.heads = 256; }),
+               Catch::Contains("model.positions: rotary needs heads of an even size, not 3"));
+    CHECK_THAT(gpt_error([](GptConfig& c) { c.context = 8; }),
+               Catch::Contains("sequences of 9 tokens are longer than model.context, 8"));
+    CHECK_THAT(gpt_error([](GptConfig& c) { c.depth = 0; }), Catch::Contains("model.depth"));
+
+    const auto transformer_error = [&](const std::function<void(TransformerConfig&)>& change) {
+        TransformerConfig config;
+        config.source_vocabulary = config.target_vocabulary = 50;
+        change(config);
+        return error_of(ExitCode::kUsage, [&] { transformer(b, {tokens, tokens, tokens}, config); });
+    };
+    CHECK_THAT(transformer_error([](TransformerConfig& c) { c.target_vocabulary = 60; }),
+               Catch::Contains("model.shared_embeddings: source and target have vocabularies of different "
+                               "sizes, 50 and 60"));
+    CHECK_THAT(transformer_error([](TransformerConfig& c) { c.activation = Activation::kSwiglu; }),
+               Catch::Contains("model.activation"));
+    CHECK_THAT(transformer_error([](TransformerConfig& c) { c.heads = 3; }), Catch::Contains("model.heads"));
 }
