@@ -251,7 +251,6 @@ Key list_key(std::string path, std::string takes, Member member, Parse parse, Pr
 }
 
 // The keys whose value is a small map or a list of maps.
-Key depth_key();
 Key normalize_key();
 Key overrides_key();
 Key memory_limit_key();

@@ -123,30 +123,6 @@ void add_override(const Key& key, const Setting& setting, const YamlItem& item,
 
 }  // namespace
 
-Key depth_key() {
-    const std::vector<std::int64_t> depths = {18, 34, 50, 101, 152, 20, 32, 44, 56, 110};
-    Key key{"model.depth",
-            "one of 18, 34, 50, 101, 152 (ImageNet stem), 20, 32, 44, 56, 110 (CIFAR type)",
-            "layers of the ResNet; 50 and more with an ImageNet stem are bottleneck v1.5",
-            {},
-            {}};
-    key.set = [depths](const Key& self, const Setting& setting, RunConfig& config) {
-        set_scalar(self, setting, [&](const std::string& text) -> std::string {
-            std::int64_t depth = 0;
-            const std::string what = parse_in(WholeRange{1, 1000}, text, depth);
-            if (!what.empty()) return what;
-            for (const std::int64_t known : depths)
-                if (known == depth) {
-                    config.model.depth = depth;
-                    return "";
-                }
-            return text + " is not a depth of a ResNet here";
-        });
-    };
-    key.print = [](const RunConfig& config) { return std::to_string(config.model.depth); };
-    return key;
-}
-
 Key normalize_key() {
     Key key{"data.augment.normalize",
             "auto, none or {mean: [...], std: [...]}",

@@ -1,30 +1,10 @@
 // Every key of the config. A new key is a member of RunConfig and a row here.
 #include <limits>
 
-#include "config/key_kinds.h"
+#include "config/key_table.h"
 
 namespace mpt {
 namespace {
-
-constexpr std::int64_t kMany = 1000000000;
-constexpr std::int64_t kLongest = 1000000000000;
-// Arithmetic is in f32: no infinity above, no zero or subnormal below.
-constexpr double kLargest = 1e38;
-constexpr double kSmallest = 1e-30;
-
-Key with_default(Key key, std::string text) {
-    key.default_text = std::move(text);
-    return key;
-}
-Key also_called(Key key, std::vector<std::string> synonyms) {
-    key.synonyms = std::move(synonyms);
-    return key;
-}
-Key only_if(Key key, std::string switch_path, std::vector<std::string> words) {
-    key.switch_path = std::move(switch_path);
-    key.switch_words = std::move(words);
-    return key;
-}
 
 std::vector<Key> run_keys() {
     return {
@@ -51,28 +31,6 @@ std::vector<Key> run_keys() {
                 "threads", [](auto& c) -> auto& { return c.threads; },
                 {.min = 1, .max = 1024, .unset_word = "auto"}, "CPU threads that compute; auto: one a core"),
             {"num_threads"}),
-    };
-}
-
-std::vector<Key> model_keys() {
-    return {
-        choice<ModelType>(
-            "model.type", [](auto& c) -> auto& { return c.model.type; }, "the architecture"),
-        depth_key(),
-        also_called(whole(
-                        "model.num_classes", [](auto& c) -> auto& { return c.model.num_classes; },
-                        {1, 1000000}, "classes; every label lies in 0..num_classes-1"),
-                    {"classes"}),
-        on_off(
-            "model.zero_init_residual", [](auto& c) -> auto& { return c.model.zero_init_residual; },
-            "start each block's last norm gain at 0, so that blocks begin as identity"),
-        real(
-            "model.norm_momentum", [](auto& c) -> auto& { return c.model.norm_momentum; },
-            {.min = 0, .max = 1, .above_min = true},
-            "share of the new batch in batch norm's running statistics"),
-        real(
-            "model.norm_epsilon", [](auto& c) -> auto& { return c.model.norm_epsilon; }, {kSmallest, 1},
-            "added to the variance in batch norm"),
     };
 }
 
@@ -150,12 +108,14 @@ std::vector<Key> data_keys() {
         choice<DataType>(
             "data.type", [](auto& c) -> auto& { return c.data.type; },
             "format of the data; synthetic needs no files"),
-        only_if(with_default(also_called(path_key(
-                                             "data.path", [](auto& c) -> auto& { return c.data.path; },
-                                             "the folder that holds the data"),
-                                         {"root", "dir", "folder", "data_dir"}),
-                             "none"),
-                "data.type", {"idx", "cifar10", "imagefolder"}),
+        only_if(
+            with_default(
+                also_called(path_key(
+                                "data.path", [](auto& c) -> auto& { return c.data.path; },
+                                "the data: a folder; of text and pairs a file, of tokens a file or a folder"),
+                            {"root", "dir", "folder", "data_dir"}),
+                "none"),
+            "data.type", {"idx", "cifar10", "imagefolder", "text", "tokens", "parallel"}),
         whole(
             "data.image_size", [](auto& c) -> auto& { return c.data.image_size; },
             {.min = 4, .max = 4096, .unset_word = "auto"},
@@ -190,6 +150,11 @@ std::vector<Key> data_keys() {
         choice<IfMissing>(
             "data.if_missing", [](auto& c) -> auto& { return c.data.if_missing; },
             "when the data is not there: end with exit 3, or train on synthetic images"),
+    };
+}
+
+std::vector<Key> augment_keys() {
+    return {
         also_called(
             whole(
                 "data.augment.crop_padding", [](auto& c) -> auto& { return c.data.augment.crop_padding; },
@@ -219,11 +184,17 @@ std::vector<Key> train_keys() {
                      "none"),
         also_called(whole(
                         "train.batch_size", [](auto& c) -> auto& { return c.train.batch_size; }, {1, 1048576},
-                        "samples that one update consumes"),
+                        "samples (images, windows of text) that one update consumes"),
                     {"batch", "minibatch", "batchsize"}),
+        only_if(
+            also_called(whole(
+                            "train.batch_tokens", [](auto& c) -> auto& { return c.train.batch_tokens; },
+                            {1, 1073741824}, "tokens of a side, padding included, that one update consumes"),
+                        {"max_tokens_per_batch"}),
+            "model.type", {"transformer"}),
         also_called(whole(
                         "train.accumulate", [](auto& c) -> auto& { return c.train.accumulate; }, {1, 1048576},
-                        "micro-steps that batch_size is split into; divides it"),
+                        "micro-steps that a batch is split into; divides batch_size"),
                     {"accumulation", "accumulation_steps", "gradient_accumulation", "grad_accum"}),
         also_called(whole(
                         "train.eval_batch_size", [](auto& c) -> auto& { return c.train.eval_batch_size; },
@@ -367,9 +338,10 @@ std::vector<Key> checkpoint_keys() {
         whole(
             "checkpoint.keep", [](auto& c) -> auto& { return c.checkpoint.keep; },
             {.min = 1, .max = kMany, .unset_word = "all"}, "newest checkpoints kept, the best not counted"),
-        choice<BestMetric>(
-            "checkpoint.best", [](auto& c) -> auto& { return c.checkpoint.best; },
-            "test metric by which the best checkpoint is kept"),
+        with_default(choice<BestMetric>(
+                         "checkpoint.best", [](auto& c) -> auto& { return c.checkpoint.best; },
+                         "test metric by which the best checkpoint is kept"),
+                     "top1 for resnet, loss for gpt, bleu for transformer"),
         with_default(path_key(
                          "checkpoint.init_from", [](auto& c) -> auto& { return c.checkpoint.init_from; },
                          "a safetensors file with the starting weights"),
@@ -412,8 +384,9 @@ std::vector<Key> other_keys() {
 
 std::vector<Key> build_table() {
     std::vector<Key> table;
-    for (const auto& section : {run_keys, model_keys, precision_keys, loss_scale_keys, data_keys, train_keys,
-                                optimizer_keys, schedule_keys, checkpoint_keys, other_keys})
+    for (const auto& section :
+         {run_keys, model_keys, precision_keys, loss_scale_keys, data_keys, text_data_keys, augment_keys,
+          train_keys, optimizer_keys, schedule_keys, checkpoint_keys, translation_keys, other_keys})
         for (Key& key : section()) table.push_back(std::move(key));
     return table;
 }

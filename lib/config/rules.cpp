@@ -48,6 +48,7 @@ void check_length(const Checked& at) {
 
 void check_batch(const Checked& at) {
     const TrainConfig& train = at.config.train;
+    if (at.config.model.type == ModelType::kTransformer) return;  // batch_tokens is a limit, not a count
     if (train.batch_size % train.accumulate == 0) return;
     if (!at.sound({"train.batch_size", "train.accumulate"})) return;
     const Place place = at.place_of({"train.accumulate", "train.batch_size"});
@@ -94,7 +95,7 @@ void warn_of_idle_loss_scale(const Checked& at) {
 void check_precision(const Checked& at) {
     const PrecisionConfig& precision = at.config.precision;
     const LossScaleConfig& scale = precision.loss_scale;
-    if (precision.mode == PrecisionMode::kFp8)
+    if (precision.mode == PrecisionMode::kFp8 && !at.config.model.is_text())
         at.faults.add(at.place_of({"precision.mode"}), "precision.mode",
                       "fp8 covers the matrix products of Transformers only and model.type " +
                           std::string(name_of(at.config.model.type)) + " has none; use amp_bf16 or amp_fp16");
@@ -115,14 +116,111 @@ void check_precision(const Checked& at) {
     warn_of_idle_loss_scale(at);
 }
 
+constexpr std::int64_t kResnetDepths[] = {18, 34, 50, 101, 152, 20, 32, 44, 56, 110};
+
+void check_model(const Checked& at) {
+    ModelConfig& model = at.config.model;
+    if (!at.has("model.depth") && model.type == ModelType::kGpt) model.depth = 12;
+    if (!at.has("model.depth") && model.type == ModelType::kTransformer) model.depth = 6;
+    if (model.type == ModelType::kResnet) {
+        if (std::ranges::count(kResnetDepths, model.depth) == 0 && at.sound({"model.depth", "model.type"}))
+            at.faults.add(at.place_of({"model.depth"}), "model.depth",
+                          std::to_string(model.depth) +
+                              " is not a depth of a ResNet here; it is one of 18, 34, 50, 101, 152 (ImageNet "
+                              "stem), 20, 32, 44, 56, 110 (CIFAR type)");
+        return;
+    }
+    if (model.width % model.heads != 0 && at.sound({"model.width", "model.heads"}))
+        at.faults.add(at.place_of({"model.heads", "model.width"}), "model.heads",
+                      std::to_string(model.heads) + " does not divide model.width " +
+                          std::to_string(model.width) + "; each head has width / heads elements");
+    const bool rotary = model.type == ModelType::kGpt && model.positions == PositionType::kRotary;
+    if (rotary && model.width % model.heads == 0 && model.width / model.heads % 2 != 0)
+        at.faults.add(at.place_of({"model.positions"}), "model.positions",
+                      "rotary needs an even number of elements in each head, there are " +
+                          std::to_string(model.width / model.heads));
+    if (model.activation == ActivationType::kSwiglu && model.type == ModelType::kTransformer)
+        at.faults.add(at.place_of({"model.activation"}), "model.activation",
+                      "swiglu is for model.type gpt; use relu, gelu or gelu_tanh");
+    if (at.config.data.sequence_length && *at.config.data.sequence_length > model.context)
+        at.faults.add(at.place_of({"data.sequence_length"}), "data.sequence_length",
+                      std::to_string(*at.config.data.sequence_length) + " is more than model.context " +
+                          std::to_string(model.context) + "; lower it, or raise model.context");
+}
+
+// Which metric can pick the best, and the usual one.
+void check_best(const Checked& at) {
+    const ModelType type = at.config.model.type;
+    BestMetric& best = at.config.checkpoint.best;
+    const bool translates = type == ModelType::kTransformer && at.config.translation.bleu;
+    if (!at.has("checkpoint.best")) {
+        if (type != ModelType::kResnet) best = translates ? BestMetric::kBleu : BestMetric::kLoss;
+        return;
+    }
+    const bool of_images = best == BestMetric::kTop1 || best == BestMetric::kTop5;
+    if (of_images && type != ModelType::kResnet)
+        at.faults.add(at.place_of({"checkpoint.best"}), "checkpoint.best",
+                      std::string(name_of(best)) + " is for images; use loss" +
+                          (translates ? " or bleu" : "") + " or none");
+    if (best == BestMetric::kBleu && !translates)
+        at.faults.add(at.place_of({"checkpoint.best"}), "checkpoint.best",
+                      "bleu needs model.type transformer with translation.bleu: true; use loss or none");
+}
+
+bool is_image_data(DataType type) {
+    return type == DataType::kIdx || type == DataType::kCifar10 || type == DataType::kImageFolder;
+}
+
+// The kind of data must be one that the model reads.
+void check_data_kind(const Checked& at) {
+    const DataType type = at.config.data.type;
+    const ModelType model = at.config.model.type;
+    if (type == DataType::kSynthetic || !at.sound({"data.type", "model.type"})) return;
+    const bool fits = model == ModelType::kResnet ? is_image_data(type)
+                      : model == ModelType::kGpt  ? type == DataType::kText || type == DataType::kTokens
+                                                  : type == DataType::kParallel;
+    if (fits) return;
+    at.faults.add(at.place_of({"data.type", "model.type"}), "data.type",
+                  std::string(name_of(type)) + " is not for model.type " + std::string(name_of(model)) +
+                      "; use " +
+                      (model == ModelType::kResnet ? "idx, cifar10 or imagefolder"
+                       : model == ModelType::kGpt  ? "text or tokens"
+                                                   : "parallel") +
+                      ", or synthetic");
+}
+
+// Sentence pairs come in two files or in one.
+void check_pairs(const Checked& at) {
+    const DataConfig& data = at.config.data;
+    const auto both = [&](const std::string& source, const std::string& target, const char* prefix) {
+        if (source.empty() == target.empty()) return;
+        const std::string key =
+            std::string("data.") + prefix + (source.empty() ? "source_path" : "target_path");
+        at.faults.add(at.place_of({"data.type"}), key, "missing; the two files of pairs go together");
+    };
+    both(data.source_path, data.target_path, "");
+    both(data.validation_source_path, data.validation_target_path, "validation_");
+    if (!data.path.empty() && !data.source_path.empty())
+        at.faults.add(at.place_of({"data.source_path"}), "data.source_path",
+                      "data.path is given, too; keep one of the two");
+    if (data.path.empty() && data.source_path.empty() && data.if_missing == IfMissing::kError)
+        at.faults.add(at.place_of({"data.type"}), "data.path",
+                      "missing; data.type parallel needs a file with tabs, or data.source_path and "
+                      "data.target_path (or data.if_missing: synthetic)");
+}
+
 void check_data(const Checked& at) {
     const DataConfig& data = at.config.data;
-    const bool synthetic = data.type == DataType::kSynthetic;
-    const bool sound = at.sound({"data.type", "data.path", "data.if_missing"});
-    if (sound && !synthetic && data.path.empty() && data.if_missing == IfMissing::kError)
+    check_data_kind(at);
+    const bool sound =
+        at.sound({"data.type", "data.path", "data.if_missing", "data.source_path", "data.target_path"});
+    if (sound && data.type == DataType::kParallel) check_pairs(at);
+    const bool one_path = data.type != DataType::kSynthetic && data.type != DataType::kParallel;
+    if (sound && one_path && data.path.empty() && data.if_missing == IfMissing::kError)
         at.faults.add(at.place_of({"data.type"}), "data.path",
-                      "missing; data.type " + std::string(name_of(data.type)) +
-                          " needs the folder of its files (or data.if_missing: synthetic)");
+                      "missing; data.type " + std::string(name_of(data.type)) + " needs " +
+                          (is_image_data(data.type) ? "the folder of its files" : "its file") +
+                          " (or data.if_missing: synthetic)");
     if (data.image_size && data.augment.crop_padding >= *data.image_size)
         at.faults.add(at.place_of({"data.augment.crop_padding"}), "data.augment.crop_padding",
                       std::to_string(data.augment.crop_padding) + " is not below data.image_size " +
@@ -217,6 +315,8 @@ void warn_of_idle_keys(const Checked& at) {
 void check_together(const GivenKeys& given, Faults& faults, RunConfig& config) {
     const Checked at{given, faults, config};
     check_length(at);
+    check_model(at);
+    check_best(at);
     check_batch(at);
     check_precision(at);
     check_data(at);

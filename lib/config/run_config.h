@@ -22,14 +22,35 @@ struct Duration {
 // Rounded to the nearest update; at least 1 unless the amount is 0.
 std::int64_t updates_in(const Duration& duration, std::int64_t updates_per_epoch);
 
-enum class ModelType { kResnet };
+enum class ModelType { kResnet, kGpt, kTransformer };
+enum class PositionType { kLearned, kRotary };
+enum class NormType { kLayerNorm, kRmsNorm };
+enum class NormOrder { kPost, kPre };
+enum class ActivationType { kRelu, kGelu, kGeluTanh, kSwiglu };
 struct ModelConfig {
     ModelType type = ModelType::kResnet;
-    std::int64_t depth = 20;  // 18 34 50 101 152: ImageNet stem; 20 32 44 56 110: CIFAR type
+    // resnet: 18 34 50 101 152: ImageNet stem; 20 32 44 56 110: CIFAR type. gpt, transformer: blocks; the
+    // reader's default is 12 and 6.
+    std::int64_t depth = 20;
     std::int64_t num_classes = 10;
     bool zero_init_residual = false;
     double norm_momentum = 0.1;  // share of the new batch in the running statistics
     double norm_epsilon = 1e-5;
+    // gpt and transformer
+    std::optional<std::int64_t> decoder_depth;  // transformer; unset: depth
+    std::int64_t width = 512;
+    std::int64_t heads = 8;
+    std::optional<std::int64_t> ffn_width;        // unset: 4 width, with swiglu 8/3 width
+    std::optional<std::int64_t> vocabulary_size;  // unset: the tokenizer's
+    std::int64_t context = 256;                   // longest sequence
+    PositionType positions = PositionType::kLearned;
+    NormType norm = NormType::kLayerNorm;
+    NormOrder norm_order = NormOrder::kPost;
+    std::optional<ActivationType> activation;  // unset: gelu_tanh in gpt, relu in transformer
+    bool bias = true;
+    bool tied_embeddings = true;
+    double dropout = 0;
+    bool is_text() const { return type != ModelType::kResnet; }
     bool operator==(const ModelConfig&) const = default;
 };
 
@@ -76,7 +97,9 @@ struct PrecisionConfig {
     bool operator==(const PrecisionConfig&) const = default;
 };
 
-enum class DataType { kIdx, kCifar10, kSynthetic, kImageFolder };
+enum class DataType { kIdx, kCifar10, kSynthetic, kImageFolder, kText, kTokens, kParallel };
+enum class TokenizerType { kBytes, kCharacters, kGpt2, kSentencePiece };
+enum class LongLinesPolicy { kTruncate, kSkip };
 enum class IfMissing { kError, kSynthetic };
 enum class NormalizeKind { kAuto, kOff, kGiven };
 struct NormalizeConfig {
@@ -105,6 +128,20 @@ struct DataConfig {
     std::int64_t workers = 1;
     std::int64_t prefetch = 2;  // batches
     IfMissing if_missing = IfMissing::kError;
+    // Text. Paths are absolute after reading, empty when not given.
+    std::string validation_path;
+    std::string source_path, target_path;  // parallel: two files instead of one with tabs
+    std::string validation_source_path, validation_target_path;
+    double validation_fraction = 0.1;  // where no validation files are given
+    std::optional<TokenizerType>
+        tokenizer;               // unset: characters of text, gpt2 of tokens, sentencepiece of pairs
+    std::string tokenizer_path;  // gpt2: folder of encoder.json and vocab.bpe; sentencepiece: a model
+    std::int64_t sentencepiece_size = 8000;  // vocabulary to learn
+    std::optional<std::int64_t>
+        sequence_length;            // gpt: a window, unset: model.context; synthetic pairs: unset: 32
+    std::int64_t max_tokens = 100;  // parallel: of a side
+    LongLinesPolicy long_lines = LongLinesPolicy::kSkip;
+    std::int64_t buckets = 6;  // parallel: lengths a batch can have, at most
     bool operator==(const DataConfig&) const = default;
 };
 
@@ -113,6 +150,7 @@ struct TrainConfig {
     std::optional<std::int64_t> epochs;
     std::optional<std::int64_t> steps;            // updates
     std::int64_t batch_size = 128;                // what one update consumes
+    std::int64_t batch_tokens = 4096;             // transformer: the same in tokens of a side, with padding
     std::int64_t accumulate = 1;                  // micro-steps an update; divides batch_size
     std::optional<std::int64_t> eval_batch_size;  // unset: the micro-batch
     double label_smoothing = 0;
@@ -155,11 +193,21 @@ struct ScheduleConfig {
     bool operator==(const ScheduleConfig&) const = default;
 };
 
-enum class BestMetric { kTop1, kTop5, kLoss, kOff };
+// How validation sentences are translated for BLEU.
+struct TranslationConfig {
+    bool bleu = true;
+    std::int64_t beam = 1;
+    double length_penalty = 0.6;
+    std::optional<std::int64_t> limit;  // sentences; unset: all
+    bool operator==(const TranslationConfig&) const = default;
+};
+
+enum class BestMetric { kTop1, kTop5, kLoss, kBleu, kOff };
 struct CheckpointConfig {
     Duration every = {1, DurationUnit::kEpochs};
     std::optional<std::int64_t> keep = 3;  // newest kept, the best not counted; unset: all
-    BestMetric best = BestMetric::kTop1;
+    BestMetric best =
+        BestMetric::kTop1;      // the reader's default is loss for gpt, bleu or loss for transformer
     std::string init_from;      // safetensors with the starting weights; empty: random
     bool init_partial = false;  // load what fits and list the rest
     bool operator==(const CheckpointConfig&) const = default;
@@ -199,6 +247,7 @@ struct RunConfig {
     OptimizerConfig optimizer;
     ScheduleConfig schedule;
     CheckpointConfig checkpoint;
+    TranslationConfig translation;
     MemoryConfig memory;
     LogConfig log;
     DebugConfig debug;
@@ -207,6 +256,7 @@ struct RunConfig {
 
 // The words of the YAML, used in every log, dump and message.
 std::string_view name_of(ModelType value);
+std::string_view name_of(TokenizerType value);
 std::string_view name_of(PrecisionMode value);
 std::string_view name_of(LossScalePreset value);
 std::string_view name_of(HysteresisRefill value);

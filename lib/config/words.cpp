@@ -5,6 +5,9 @@ namespace mpt {
 std::string_view name_of(ModelType value) {
     return word_of(value);
 }
+std::string_view name_of(TokenizerType value) {
+    return word_of(value);
+}
 std::string_view name_of(PrecisionMode value) {
     return word_of(value);
 }

@@ -18,7 +18,32 @@ struct Word {
 template <class E>
 inline constexpr auto kWords = std::array<Word<E>, 0>{};
 template <>
-inline constexpr auto kWords<ModelType> = std::to_array<Word<ModelType>>({{ModelType::kResnet, "resnet"}});
+inline constexpr auto kWords<ModelType> = std::to_array<Word<ModelType>>(
+    {{ModelType::kResnet, "resnet"}, {ModelType::kGpt, "gpt"}, {ModelType::kTransformer, "transformer"}});
+template <>
+inline constexpr auto kWords<PositionType> = std::to_array<Word<PositionType>>(
+    {{PositionType::kLearned, "learned"}, {PositionType::kRotary, "rotary"}});
+template <>
+inline constexpr auto kWords<NormType> = std::to_array<Word<NormType>>({{NormType::kLayerNorm, "layer_norm"},
+                                                                        {NormType::kRmsNorm, "rms_norm"}});
+template <>
+inline constexpr auto kWords<NormOrder> = std::to_array<Word<NormOrder>>({{NormOrder::kPost, "post"},
+                                                                          {NormOrder::kPre, "pre"}});
+template <>
+inline constexpr auto kWords<ActivationType> =
+    std::to_array<Word<ActivationType>>({{ActivationType::kRelu, "relu"},
+                                         {ActivationType::kGelu, "gelu"},
+                                         {ActivationType::kGeluTanh, "gelu_tanh"},
+                                         {ActivationType::kSwiglu, "swiglu"}});
+template <>
+inline constexpr auto kWords<TokenizerType> =
+    std::to_array<Word<TokenizerType>>({{TokenizerType::kBytes, "bytes"},
+                                        {TokenizerType::kCharacters, "characters"},
+                                        {TokenizerType::kGpt2, "gpt2"},
+                                        {TokenizerType::kSentencePiece, "sentencepiece"}});
+template <>
+inline constexpr auto kWords<LongLinesPolicy> = std::to_array<Word<LongLinesPolicy>>(
+    {{LongLinesPolicy::kTruncate, "truncate"}, {LongLinesPolicy::kSkip, "skip"}});
 template <>
 inline constexpr auto kWords<PrecisionMode> =
     std::to_array<Word<PrecisionMode>>({{PrecisionMode::kFp32, "fp32"},
@@ -53,7 +78,10 @@ inline constexpr auto kWords<DataType> = std::to_array<Word<DataType>>({{DataTyp
                                                                         {DataType::kCifar10, "cifar10"},
                                                                         {DataType::kSynthetic, "synthetic"},
                                                                         {DataType::kImageFolder,
-                                                                         "imagefolder"}});
+                                                                         "imagefolder"},
+                                                                        {DataType::kText, "text"},
+                                                                        {DataType::kTokens, "tokens"},
+                                                                        {DataType::kParallel, "parallel"}});
 template <>
 inline constexpr auto kWords<IfMissing> =
     std::to_array<Word<IfMissing>>({{IfMissing::kError, "error"}, {IfMissing::kSynthetic, "synthetic"}});
@@ -79,6 +107,7 @@ template <>
 inline constexpr auto kWords<BestMetric> = std::to_array<Word<BestMetric>>({{BestMetric::kTop1, "top1"},
                                                                             {BestMetric::kTop5, "top5"},
                                                                             {BestMetric::kLoss, "loss"},
+                                                                            {BestMetric::kBleu, "bleu"},
                                                                             {BestMetric::kOff, "none"}});
 template <>
 inline constexpr auto kWords<Recompute> = std::to_array<Word<Recompute>>({{Recompute::kOff, "none"},

@@ -9,8 +9,13 @@ enum class ModelUse { kTrain, kEvaluate };
 
 // By model.type. Inputs:
 //   resnet:      images u8 [N,H,W,C], labels i32 [N]; further outputs hits1 and hits5, i32
+//   gpt:         tokens i32 [B,T], targets i32 [B*T], -1: does not count
+//   transformer: source i32 [B,S], source_lengths i32 [B], target i32 [B,T], targets i32 [B*T]
 ValueId model_loss(GraphBuilder& builder, const GraphContext& context, const BatchShape& shape, ModelUse use);
 
 ValueId image_loss(GraphBuilder& builder, const GraphContext& context, const BatchShape& shape, ModelUse use);
+ValueId gpt_loss(GraphBuilder& builder, const GraphContext& context, const BatchShape& shape, ModelUse use);
+ValueId transformer_loss(GraphBuilder& builder, const GraphContext& context, const BatchShape& shape,
+                         ModelUse use);
 
 }  // namespace mpt

@@ -34,6 +34,62 @@ ResnetConfig resnet_config(const ModelConfig& config, std::int64_t num_classes, 
 
 namespace {
 
+Activation activation_of(const ModelConfig& model, ActivationType usual) {
+    switch (model.activation.value_or(usual)) {
+        case ActivationType::kRelu:
+            return Activation::kRelu;
+        case ActivationType::kGelu:
+            return Activation::kGelu;
+        case ActivationType::kGeluTanh:
+            return Activation::kGeluTanh;
+        case ActivationType::kSwiglu:
+            break;
+    }
+    return Activation::kSwiglu;
+}
+
+}  // namespace
+
+GptConfig gpt_config(const RunConfig& config, std::int64_t vocabulary) {
+    const ModelConfig& model = config.model;
+    GptConfig gpt;
+    gpt.depth = model.depth;
+    gpt.width = model.width;
+    gpt.heads = model.heads;
+    gpt.vocabulary = vocabulary;
+    gpt.context = model.context;
+    gpt.ffn_width = model.ffn_width.value_or(0);
+    gpt.positions = model.positions == PositionType::kRotary ? Positions::kRotary : Positions::kLearned;
+    gpt.norm = model.norm == NormType::kRmsNorm ? NormKind::kRmsNorm : NormKind::kLayerNorm;
+    gpt.norm_epsilon = model.norm_epsilon;
+    gpt.activation = activation_of(model, ActivationType::kGeluTanh);
+    gpt.bias = model.bias;
+    gpt.tied_embeddings = model.tied_embeddings;
+    gpt.dropout = model.dropout;
+    gpt.seed = config.seed;
+    return gpt;
+}
+
+TransformerConfig transformer_config(const RunConfig& config, std::int64_t vocabulary) {
+    const ModelConfig& model = config.model;
+    TransformerConfig transformer;
+    transformer.encoder_depth = model.depth;
+    transformer.decoder_depth = model.decoder_depth.value_or(model.depth);
+    transformer.width = model.width;
+    transformer.heads = model.heads;
+    transformer.ffn_width = model.ffn_width.value_or(0);
+    transformer.source_vocabulary = transformer.target_vocabulary = vocabulary;
+    transformer.tied_output = model.tied_embeddings;
+    transformer.pre_norm = model.norm_order == NormOrder::kPre;
+    transformer.activation = activation_of(model, ActivationType::kRelu);
+    transformer.norm_epsilon = model.norm_epsilon;
+    transformer.dropout = model.dropout;
+    transformer.seed = config.seed;
+    return transformer;
+}
+
+namespace {
+
 LossScaleSpec preset_of(LossScalePreset preset, double init, PrecisionMode mode) {
     switch (preset) {
         case LossScalePreset::kOff:

@@ -68,5 +68,7 @@ class RunData {
 // Error(kData), Error(kUsage).
 std::unique_ptr<RunData> open_data(const RunConfig& config);
 std::unique_ptr<RunData> open_image_data(const RunConfig& config);
+std::unique_ptr<RunData> open_token_data(const RunConfig& config);
+std::unique_ptr<RunData> open_pair_data(const RunConfig& config);
 
 }  // namespace mpt

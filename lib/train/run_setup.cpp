@@ -23,6 +23,9 @@ SourceType source_type(DataType type) {
             return SourceType::kCifar10;
         case DataType::kImageFolder:
             return SourceType::kImageFolder;
+        case DataType::kText:
+        case DataType::kTokens:
+        case DataType::kParallel:
         case DataType::kSynthetic:
             break;
     }
@@ -75,6 +78,14 @@ std::int64_t evaluation_batch(const RunConfig& config) {
 }
 
 std::unique_ptr<RunData> open_data(const RunConfig& config) {
+    switch (config.model.type) {
+        case ModelType::kGpt:
+            return open_token_data(config);
+        case ModelType::kTransformer:
+            return open_pair_data(config);
+        case ModelType::kResnet:
+            break;
+    }
     return open_image_data(config);
 }
 

@@ -199,6 +199,8 @@ double Trainer::candidate(const EvaluationRow& evaluation) {
             return evaluation.top1;
         case BestMetric::kTop5:
             return evaluation.top5;
+        case BestMetric::kBleu:
+            return evaluation.bleu.value_or(std::numeric_limits<double>::quiet_NaN());
         case BestMetric::kLoss:
         case BestMetric::kOff:
             break;

@@ -25,6 +25,9 @@ ProgressStyle wanted_style(ConsoleStyle style) {
 }
 
 std::string batch_words(const RunConfig& config) {
+    if (config.model.type == ModelType::kTransformer)
+        return fmt::format("batches of {} tokens in {} micro-steps", config.train.batch_tokens,
+                           config.train.accumulate);
     return fmt::format("batch {} in {} micro-steps", config.train.batch_size, config.train.accumulate);
 }
 
@@ -36,7 +39,8 @@ std::vector<ExtraFile> tokenizer_files(const RunTokenizers& tokenizers) {
             extras.push_back({folder + "/" + file.name, std::move(file.bytes)});
     };
     add(tokenizers.target, "tokenizer");
-    if (tokenizers.source != tokenizers.target) add(tokenizers.source, "source_tokenizer");
+    if (tokenizers.source && tokenizers.source != tokenizers.target)
+        add(tokenizers.source, "source_tokenizer");
     return extras;
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("H24: unknown keys and bad choices, all faults in one go") {
               "run.yaml:7:3: optimizer.lerning_rate: unknown key; did you mean optimizer.lr?",
               "run.yaml:8:1: zebra: unknown key; the top level has name, seed, device, output_dir, threads, "
               "model, "
-              "precision, data, train, optimizer, schedule, checkpoint, memory, log, debug",
+              "precision, data, train, optimizer, schedule, checkpoint, translation, memory, log, debug",
               "run.yaml:10:9: precision.mode: 'half' is not known; it takes one of fp32, tf32, amp_fp16, "
               "amp_bf16, "
               "fp16_pure, fp8"});
@@ -84,10 +84,11 @@ TEST_CASE("H24: faults of --set follow those of the file") {
               "--set nothing: is not key=value; write it like train.batch_size=64",
               "--set no.such.thing=1: no.such.thing: unknown key; the top level has name, seed, device, "
               "output_dir, "
-              "threads, model, precision, data, train, optimizer, schedule, checkpoint, memory, log, debug",
+              "threads, model, precision, data, train, optimizer, schedule, checkpoint, translation, memory, "
+              "log, debug",
               "--set =3: unknown key; the top level has name, seed, device, output_dir, threads, model, "
               "precision, "
-              "data, train, optimizer, schedule, checkpoint, memory, log, debug"});
+              "data, train, optimizer, schedule, checkpoint, translation, memory, log, debug"});
 }
 
 TEST_CASE("H24: a misspelt section is named and its contents are checked, too") {
@@ -208,10 +209,9 @@ TEST_CASE("H27: whole numbers out of range name key, value and range") {
           "0 is out of range; it takes a whole number from 1 to 1000000000, or auto");
     CHECK(value_fault("checkpoint.keep", "0") ==
           "0 is out of range; it takes a whole number from 1 to 1000000000, or all");
-    CHECK(value_fault("model.depth", "19") ==
-          "19 is not a depth of a ResNet here; it takes one of 18, 34, 50, 101, 152 (ImageNet stem), 20, 32, "
-          "44, 56, "
-          "110 (CIFAR type)");
+    CHECK(fault_of("model: {depth: 19}") ==
+          "run.yaml:1:9: model.depth: 19 is not a depth of a ResNet here; it is one of 18, 34, 50, 101, 152 "
+          "(ImageNet stem), 20, 32, 44, 56, 110 (CIFAR type)");
 }
 
 TEST_CASE("H27: real numbers out of range or not finite") {

@@ -69,7 +69,13 @@ TEST_CASE("every kind of key is read") {
     CHECK(config.device == "cuda:3");
     CHECK(config.output_dir == "/cfg/out");
     CHECK(config.threads == 4);
-    CHECK(config.model == ModelConfig{ModelType::kResnet, 56, 100, true, 0.03, 1e-3});
+    ModelConfig model;
+    model.depth = 56;
+    model.num_classes = 100;
+    model.zero_init_residual = true;
+    model.norm_momentum = 0.03;
+    model.norm_epsilon = 1e-3;
+    CHECK(config.model == model);
     CHECK(config.precision.mode == PrecisionMode::kAmpFp16);
     CHECK(config.precision.overrides ==
           std::vector<PrecisionOverride>{{"layer4.*", DType::f32}, {"*.bn?\"", DType::bf16}});

@@ -1,0 +1,262 @@
+// A language model's data: one long row of tokens to train on, one to evaluate on.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/philox.h"
+#include "dataset/text/text_file.h"
+#include "dataset/text/token_windows.h"
+#include "train/run_data.h"
+#include "train/run_setup.h"
+#include "train/text_tokenizer.h"
+
+namespace mpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kGpt2Vocabulary = 50257;
+
+struct Tokens {
+    TokenStream train, validation;
+    std::shared_ptr<const Tokenizer> tokenizer;  // null when only numbers are known
+    std::int64_t vocabulary = 0;
+    std::string origin;
+    double characters_per_target = 0, bytes_per_target = 0;  // of the validation part
+    std::string warning;
+};
+
+// Tokens that follow no rule: for throughput.
+TokenStream synthetic_tokens(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {
+    TokenIds ids(static_cast<std::size_t>(count));
+    RandomStream random(seed, RandomPurpose::kSynthetic, 0);
+    for (TokenId& id : ids) id = static_cast<TokenId>(random.below(static_cast<std::uint32_t>(vocabulary)));
+    return TokenStream::from_ids(std::move(ids));
+}
+
+Tokens make_synthetic(const RunConfig& config, std::int64_t length) {
+    Tokens tokens;
+    tokens.vocabulary = config.model.vocabulary_size.value_or(kGpt2Vocabulary);
+    tokens.origin = "synthetic";
+    const std::int64_t windows = config.data.num_samples;
+    tokens.train = synthetic_tokens(windows * length + 1, tokens.vocabulary, config.seed);
+    const std::int64_t held_back = std::max<std::int64_t>(windows / 5, 1);
+    tokens.validation = synthetic_tokens(held_back * length + 1, tokens.vocabulary, config.seed + 1);
+    tokens.warning = "the tokens are synthetic: a loss on them means nothing";
+    return tokens;
+}
+
+void measure_text(Tokens& tokens, std::string_view validation) {
+    const auto count = static_cast<double>(std::max<std::int64_t>(tokens.validation.num_tokens(), 1));
+    tokens.characters_per_target = static_cast<double>(num_characters(validation)) / count;
+    tokens.bytes_per_target = static_cast<double>(validation.size()) / count;
+}
+
+Tokens read_text(const RunConfig& config) {
+    const DataConfig& data = config.data;
+    const std::string text = read_text_file(data.path);
+    const std::string other = data.validation_path.empty() ? "" : read_text_file(data.validation_path);
+    TextSplit split{text, other};
+    if (data.validation_path.empty()) split = split_last(text, data.validation_fraction);
+    Tokens tokens;
+    tokens.origin = data.path;
+    tokens.tokenizer = open_text_tokenizer(data, other.empty() ? text : text + other, split.train);
+    tokens.vocabulary = vocabulary_of(config.model, tokens.tokenizer.get(), 0);
+    tokens.train = TokenStream::from_ids(tokens.tokenizer->encode(split.train));
+    tokens.validation = TokenStream::from_ids(tokens.tokenizer->encode(split.validation));
+    measure_text(tokens, split.validation);
+    return tokens;
+}
+
+Tokens read_token_files(const RunConfig& config) {
+    const DataConfig& data = config.data;
+    Tokens tokens;
+    tokens.origin = data.path;
+    tokens.tokenizer = open_token_file_tokenizer(data);
+    tokens.vocabulary = vocabulary_of(config.model, tokens.tokenizer.get(), kGpt2Vocabulary);
+    const auto limit = static_cast<std::int32_t>(tokens.vocabulary);
+    const TokenStream all = open_token_shards(token_shard_paths(data.path), limit);
+    if (!data.validation_path.empty()) {
+        tokens.train = all;
+        tokens.validation = open_token_shards(token_shard_paths(data.validation_path), limit);
+    } else {
+        const std::int64_t train = train_count(all.num_tokens(), data.validation_fraction);
+        tokens.train = all.slice(0, train);
+        tokens.validation = all.slice(train, all.num_tokens() - train);
+    }
+    if (tokens.tokenizer == nullptr) return tokens;
+    TokenIds ids(static_cast<std::size_t>(std::min<std::int64_t>(tokens.validation.num_tokens(), 1 << 20)));
+    tokens.validation.copy(0, ids);
+    const std::string sample = tokens.tokenizer->decode(ids);
+    tokens.characters_per_target =
+        static_cast<double>(num_characters(sample)) / static_cast<double>(ids.size());
+    tokens.bytes_per_target = static_cast<double>(sample.size()) / static_cast<double>(ids.size());
+    return tokens;
+}
+
+Tokens open_tokens(const RunConfig& config, std::int64_t length) {
+    const DataConfig& data = config.data;
+    if (data.type == DataType::kSynthetic) return make_synthetic(config, length);
+    if (!data.path.empty() && fs::exists(data.path))
+        return data.type == DataType::kText ? read_text(config) : read_token_files(config);
+    if (data.if_missing == IfMissing::kError)
+        throw Error(ExitCode::kData, data.path + ": there is no such " +
+                                         (data.type == DataType::kText ? "file" : "file or folder") +
+                                         "; scripts/prepare_text.sh makes the files of the shipped configs, "
+                                         "data.if_missing: synthetic trains on random tokens");
+    Tokens tokens = make_synthetic(config, length);
+    tokens.warning = (data.path.empty() ? "data.path is not set" : data.path + ": not there") +
+                     "; using random tokens: a loss on them means nothing";
+    return tokens;
+}
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void fill(MicroBatch& batch, const TokenBatch& tokens) {
+    batch.shape = {.rows = tokens.rows, .length = tokens.length};
+    batch.weight = tokens.num_targets;
+    batch.inputs = {graph_input<TokenId>("tokens", tokens.inputs),
+                    graph_input<TokenId>("targets", tokens.targets)};
+}
+
+// Windows drawn at random, anew for each update: its number is the position.
+class RandomFeed : public BatchFeed {
+  public:
+    RandomFeed(const TokenStream& stream, const RunConfig& config, const WindowShape& shape,
+               std::int64_t updates_per_epoch, const StreamPosition& start)
+        : stream_(stream),
+          seed_(config.seed),
+          batch_size_(config.train.batch_size),
+          accumulate_(config.train.accumulate),
+          shape_(shape),
+          updates_per_epoch_(updates_per_epoch),
+          update_(start.epoch * updates_per_epoch + start.offset / batch_size_) {}
+
+    FeedItem next() override {
+        const double begin = seconds_now();
+        tokens_ = random_windows(stream_, shape_, seed_, update_, micro_);
+        fill(batch_, tokens_);
+        FeedItem item;
+        item.batch = &batch_;
+        item.window_weight = batch_size_ * shape_.length;
+        item.micro_index = micro_;
+        item.num_micro = accumulate_;
+        item.epoch = update_ / updates_per_epoch_;
+        if (++micro_ == accumulate_) {
+            ++update_;
+            micro_ = 0;
+        }
+        item.after = {update_ / updates_per_epoch_, update_ % updates_per_epoch_ * batch_size_};
+        item.wait_ms = 1000 * (seconds_now() - begin);
+        return item;
+    }
+
+  private:
+    const TokenStream& stream_;
+    std::uint64_t seed_;
+    std::int64_t batch_size_, accumulate_;
+    WindowShape shape_;
+    std::int64_t updates_per_epoch_;
+    std::int64_t update_;
+    std::int64_t micro_ = 0;
+    TokenBatch tokens_;
+    MicroBatch batch_;
+};
+
+// Windows one behind the other.
+class SequentialFeed : public BatchFeed {
+  public:
+    SequentialFeed(const TokenStream& stream, const WindowShape& shape) : stream_(stream), shape_(shape) {}
+
+    FeedItem next() override {
+        FeedItem item;
+        if (index_ == num_sequential_batches(stream_, shape_)) return item;
+        tokens_ = sequential_windows(stream_, shape_, index_++);
+        fill(batch_, tokens_);
+        item.batch = &batch_;
+        item.window_weight = batch_.weight;
+        return item;
+    }
+
+  private:
+    const TokenStream& stream_;
+    WindowShape shape_;
+    std::int64_t index_ = 0;
+    TokenBatch tokens_;
+    MicroBatch batch_;
+};
+
+class TokenRunData : public RunData {
+  public:
+    explicit TokenRunData(const RunConfig& config)
+        : config_(config),
+          length_(config.data.sequence_length.value_or(config.model.context)),
+          tokens_(open_tokens(config, length_)) {
+        if (!tokens_.warning.empty()) warnings.push_back(tokens_.warning);
+        check_window_fits(tokens_.train, length_, tokens_.origin + ", training part");
+        limit_validation();
+        DataDescription& d = description;
+        d.vocabulary = tokens_.vocabulary;
+        d.micro_batch = {.rows = config.train.micro_batch(), .length = length_};
+        d.updates_per_epoch =
+            std::max<std::int64_t>(tokens_.train.num_tokens() / (config.train.batch_size * length_), 1);
+        d.total_updates = config.train.steps.value_or(config.train.epochs.value_or(1) * d.updates_per_epoch);
+        d.host_bytes = tokens_.train.memory_bytes() + tokens_.validation.memory_bytes();
+    }
+
+    Unit unit() const override { return Unit::kTokens; }
+    std::string summary() const override {
+        return fmt::format("{} training and {} validation tokens, {} vocabulary of {}, {}",
+                           tokens_.train.num_tokens(), tokens_.validation.num_tokens(),
+                           tokens_.tokenizer ? tokens_.tokenizer->kind() : "unnamed", tokens_.vocabulary,
+                           tokens_.origin);
+    }
+    std::int64_t num_samples() const override { return tokens_.train.num_tokens(); }
+    RunTokenizers tokenizers() const override { return {nullptr, tokens_.tokenizer}; }
+    double characters_per_target() const override { return tokens_.characters_per_target; }
+    double bytes_per_target() const override { return tokens_.bytes_per_target; }
+
+    std::vector<BatchShape> training_shapes(const StreamPosition&) const override {
+        return {description.micro_batch};
+    }
+    std::vector<BatchShape> evaluation_shapes() const override {
+        const WindowShape shape = evaluation_shape();
+        return {{.rows = shape.rows, .length = shape.length}};
+    }
+    std::unique_ptr<BatchFeed> training_feed(const StreamPosition& start) const override {
+        return std::make_unique<RandomFeed>(tokens_.train, config_,
+                                            WindowShape{config_.train.micro_batch(), length_},
+                                            description.updates_per_epoch, start);
+    }
+    std::unique_ptr<BatchFeed> evaluation_feed() const override {
+        return std::make_unique<SequentialFeed>(tokens_.validation, evaluation_shape());
+    }
+
+  private:
+    WindowShape evaluation_shape() const { return {evaluation_batch(config_), length_}; }
+    // The first data.eval_limit windows; a validation part that is too short is refused.
+    void limit_validation() {
+        check_window_fits(tokens_.validation, 1, tokens_.origin + ", validation part");
+        if (!config_.data.eval_limit) return;
+        const std::int64_t wanted = *config_.data.eval_limit * length_ + 1;
+        if (wanted < tokens_.validation.num_tokens())
+            tokens_.validation = tokens_.validation.slice(0, wanted);
+    }
+
+    RunConfig config_;
+    std::int64_t length_;
+    Tokens tokens_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunData> open_token_data(const RunConfig& config) {
+    return std::make_unique<TokenRunData>(config);
+}
+
+}  // namespace mpt
