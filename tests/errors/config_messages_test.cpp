@@ -266,12 +266,11 @@ TEST_CASE("values of the wrong kind say what was found") {
         std::vector<std::string>{
             "run.yaml:1:7: seed: is a list; it takes a whole number from 0 to 9223372036854775807",
             "run.yaml:2:1: name: has no value; it takes a name without / and not beginning with . or -",
-            "run.yaml:3:8: train: is a section, not a value; it holds epochs, steps, batch_size, accumulate, "
+            "run.yaml:3:8: train: is a section, not a value; it holds epochs, steps, batch_size, "
+            "batch_tokens, accumulate, "
             "eval_batch_size, label_smoothing, eval_every, log_every, early_stop, warmup_steps, "
             "max_nonfinite",
-            "run.yaml:4:16: model.depth: is a section; it takes one of 18, 34, 50, 101, 152 (ImageNet stem), "
-            "20, 32, "
-            "44, 56, 110 (CIFAR type)",
+            "run.yaml:4:16: model.depth: is a section; it takes a whole number from 1 to 1000",
             "run.yaml:5:23: optimizer.nesterov: 'yes' is neither true nor false; it takes true or false",
             "run.yaml:5:48: optimizer.exclude_from_decay: is not a list; it takes a list of norm, bias",
             "run.yaml:6:9: device: 'gpu' is no device; it takes auto, cpu, cuda or cuda:N",
