@@ -2,6 +2,7 @@
 # Installs the Debian 12 packages that are missing; does nothing, and asks for no network, when all are there.
 #   scripts/install_packages.sh              what building, testing and training need
 #   scripts/install_packages.sh --pytorch    also PyTorch, for scripts/compare_*.sh
+#   scripts/install_packages.sh --text       also the texts of scripts/prepare_text.sh
 set -euo pipefail
 
 packages=(
@@ -15,7 +16,8 @@ case "${1:-}" in
   "") ;;
   # Without OpenBLAS, PyTorch's matrix products are thirty times slower, and no comparison counts.
   --pytorch) packages+=(python3-torch python3-torchvision libopenblas0-openmp) ;;
-  *) echo "install_packages: unknown option $1 (there is --pytorch)" >&2; exit 2 ;;
+  --text) packages+=(bible-kjv trans-de-en) ;;
+  *) echo "install_packages: unknown option $1 (there are --pytorch and --text)" >&2; exit 2 ;;
 esac
 
 fail() { echo "install_packages: $1" >&2; exit 1; }

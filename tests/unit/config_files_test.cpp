@@ -50,10 +50,27 @@ TEST_CASE("every shipped config reads without a warning and survives its echo") 
         CHECK(text_of(entry.path()).starts_with("# "));
         CHECK(read_config_text(read.resolved, "echo.yaml", "/").config == read.config);
     }
-    CHECK(num_configs >= 7);
+    CHECK(num_configs >= 15);
 }
 
 TEST_CASE("the shipped configs are the ones they are named after") {
+    struct Gpt {
+        const char* name;
+        std::int64_t depth, width, heads;
+    };
+    for (const Gpt& gpt : {Gpt{"gpt2_124m_amp", 12, 768, 12}, Gpt{"gpt2_350m_amp", 24, 1024, 16},
+                           Gpt{"gpt2_774m_amp", 36, 1280, 20}, Gpt{"gpt2_1558m_amp", 48, 1600, 25}}) {
+        const RunConfig config = shipped(gpt.name);
+        INFO(gpt.name);
+        CHECK(config.model.depth == gpt.depth);
+        CHECK(config.model.width == gpt.width);
+        CHECK(config.model.heads == gpt.heads);
+        CHECK(config.model.vocabulary_size == 50257);
+        CHECK(config.checkpoint.best == BestMetric::kLoss);
+    }
+    CHECK(shipped("transformer_base_amp").model.width == 512);
+    CHECK(shipped("transformer_big_amp").model.width == 1024);
+    CHECK(shipped("de_en_transformer_amp").checkpoint.best == BestMetric::kBleu);
     const RunConfig amp = shipped("fashion_mnist_resnet20_amp");
     CHECK(amp.model.depth == 20);
     CHECK(amp.precision.mode == PrecisionMode::kAmpFp16);
