@@ -126,8 +126,8 @@ std::vector<Key> data_keys() {
                 "data.type", {"synthetic", "imagefolder"}),
         only_if(whole(
                     "data.num_samples", [](auto& c) -> auto& { return c.data.num_samples; }, {1, 10000000},
-                    "synthetic training images an epoch"),
-                "data.type", {"synthetic", "imagefolder"}),
+                    "synthetic training images, windows or pairs an epoch"),
+                "data.type", {"synthetic", "imagefolder", "tokens", "text", "parallel"}),
         whole(
             "data.train_limit", [](auto& c) -> auto& { return c.data.train_limit; },
             {.min = 1, .max = kMany, .unset_word = "auto"}, "use the first N training samples; auto: all"),

@@ -60,7 +60,7 @@ std::vector<Key> text_data_keys() {
                             {.min = 1, .max = 1048576, .unset_word = "auto"},
                             "tokens of a window; auto: model.context. Of synthetic pairs auto is 32"),
                         {"seq_len", "sequence_len", "seq_length"}),
-            "data.type", {"text", "tokens", "synthetic"}),
+            "data.type", {"text", "tokens", "parallel", "synthetic"}),
         only_if(whole(
                     "data.max_tokens", [](auto& c) -> auto& { return c.data.max_tokens; }, {1, 100000},
                     "longest side of a pair"),
