@@ -3,6 +3,7 @@
 #include "backends/cpu/instruction_set.h"
 #include "backends/cpu/matmul.h"
 #include "backends/cpu/matmul_pack.h"
+#include "backends/cpu/matmul_rows.h"
 #include "backends/cpu/matmul_tiles.h"
 #include "backends/cpu/threads.h"
 
@@ -249,11 +250,13 @@ std::string matmul_description(const MatmulSpec& spec) {
 }
 
 std::size_t matmul_workspace_bytes(const MatmulSpec& spec, int num_threads) {
+    if (is_few_rows(spec)) return few_rows_workspace_bytes(spec);
     const Cut cut(spec, num_threads);
     return static_cast<std::size_t>(cut.floats() * cut.num_threads()) * sizeof(float);
 }
 
 void matmul(const MatmulSpec& spec, const MatmulArgs& args, int num_threads) {
+    if (is_few_rows(spec)) return matmul_few_rows(spec, args, num_threads);
     const Cut cut(spec, num_threads);
     run_threads(cut.num_threads(), [&](int thread) { Part(spec, args, cut, thread).run(); });
 }

@@ -41,7 +41,8 @@ void add_case(SampleTable& table, const Extent& e, Pointwise activation) {
 
 void register_linear_samples(SampleTable& table) {
     // Some with partial tiles at both edges, and with more than one block of the sum.
-    for (const Extent& extent : {Extent{1, 1, 1}, Extent{4, 8, 3}, Extent{33, 70, 17}, Extent{32, 256, 100},
+    for (const Extent& extent : {Extent{1, 1, 1}, Extent{4, 8, 3}, Extent{1, 77, 1001}, Extent{2, 40, 9},
+                                 Extent{3, 33, 6}, Extent{33, 70, 17}, Extent{32, 256, 100},
                                  Extent{67, 1100, 40}, Extent{15, 41, 1100}, Extent{1050, 9, 31}})
         for (const Pointwise activation : {Pointwise::kIdentity, Pointwise::kGeluTanh})
             add_case(table, extent, activation);
