@@ -34,6 +34,8 @@ struct Sample {
     bool check_gradient = true;
     // Outputs that sum values of another output as stored, and so carry its rounding.
     std::vector<int> sums_stored = {};
+    // Outputs that sum values which a kernel may round to the type of the data on the way.
+    std::vector<int> sums_rounded = {};
     // For an op whose inputs cannot be drawn at random: the test file that covers it, with its own reference.
     std::string tested_by = {};
 };

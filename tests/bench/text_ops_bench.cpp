@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/arena.h"
 #include "core/philox.h"
 #include "graph/kernel.h"
 #include "ops/add/add.h"
@@ -83,13 +84,12 @@ std::vector<Case> cases(DType data) {
     return all;
 }
 
-// 64-byte aligned memory of a tensor, filled at random.
+// Memory of a tensor on huge pages, as a run has it, filled at random.
 struct Memory {
-    std::vector<double> bytes;
+    cpu::Arena arena;
     void* data;
-    explicit Memory(std::size_t size) : bytes(size / sizeof(double) + 9) {
-        data = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(bytes.data()) + 63) / 64 * 64);
-    }
+    explicit Memory(std::size_t size)
+        : arena(static_cast<std::int64_t>(size + 64), true, 1), data(arena.data()) {}
     void fill(const TensorType& type, RandomStream& random) const {
         for (std::int64_t i = 0; i < type.shape.num_elements(); ++i)
             reference::store(data, type.dtype, i,

@@ -142,6 +142,10 @@ std::string difference(const Sample& sample, const Signature& s, const Values& g
         if (std::ranges::find(sample.sums_stored, static_cast<int>(o)) != sample.sums_stored.end())
             for (const TensorType& type : s.outputs)
                 summed_rounding = std::max(summed_rounding, rounding_error(type.dtype));
+        if (std::ranges::find(sample.sums_rounded, static_cast<int>(o)) != sample.sums_rounded.end())
+            for (const TensorType& type : s.inputs)
+                if (is_float(type.dtype))
+                    summed_rounding = std::max(summed_rounding, rounding_error(type.dtype));
         const std::string text = difference(sample, s.outputs[o], summed_rounding, got[o], expected[o]);
         if (!text.empty()) return "output " + std::to_string(o) + ", " + text;
     }

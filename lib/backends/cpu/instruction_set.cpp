@@ -20,4 +20,10 @@ InstructionSet instruction_set() {
     return detected;
 }
 
+bool has_bf16_products() {
+    static const bool has =
+        instruction_set() == InstructionSet::kAvx512 && __builtin_cpu_supports("avx512bf16") != 0;
+    return has;
+}
+
 }  // namespace mpt::cpu

@@ -14,4 +14,7 @@ enum class InstructionSet : std::uint8_t {
 
 InstructionSet instruction_set();
 
+// Products of pairs of bf16 with sums in f32 (AVX512_BF16), beside kAvx512.
+bool has_bf16_products();
+
 }  // namespace mpt::cpu

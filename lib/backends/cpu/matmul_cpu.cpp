@@ -18,6 +18,8 @@ constexpr std::int64_t kBytesOfA = 384 * 1024;       // of a block of a: in the 
 constexpr std::int64_t kBytesOfB = 4 * 1024 * 1024;  // of a block of b: in the last cache
 constexpr double kFlopsOfThread = 1 << 19;           // less does not pay for waking one
 
+constexpr std::int64_t kMostTile = 16 * 32;  // floats
+
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
@@ -25,24 +27,29 @@ constexpr std::int64_t in_lines(std::int64_t floats) {
     return ceil_div(floats, 16) * 16;
 }
 
-const TileSet& tiles() {
+const TileSet& tiles_for(const MatmulSpec& s) {
+    if (s.a.dtype == DType::bf16 && s.b.dtype == DType::bf16 && has_bf16_products())
+        return tiles_bf16_avx512();
     return instruction_set() == InstructionSet::kAvx512 ? tiles_avx512() : tiles_avx2();
 }
 
 // How a product is cut: a grid of threads over c, and each thread's part into blocks.
 struct Cut {
+    const TileSet& tiles;
     int grid_m = 1, grid_n = 1;
-    std::int64_t num_k = 1, depth = 0;                         // blocks of k, and the greatest
+    std::int64_t elements_k = 0;                               // of a panel
+    std::int64_t num_k = 1, depth = 0;                         // blocks of them, and the greatest
     std::int64_t block_m = 0;                                  // most panels of a in a block
     std::int64_t block_n = 0;                                  // most panels of b
     bool direct = true;                                        // sums go straight to c
     std::int64_t a_floats = 0, b_floats = 0, sums_floats = 0;  // of a thread
 
-    Cut(const MatmulSpec& s, int most_threads) {
-        const TileSet& t = tiles();
+    Cut(const MatmulSpec& s, int most_threads) : tiles(tiles_for(s)) {
+        const TileSet& t = tiles;
         choose_grid(s, most_threads);
-        num_k = std::max<std::int64_t>(1, ceil_div(s.k, kMostDepth));
-        depth = ceil_div(s.k, num_k);
+        elements_k = ceil_div(s.k, t.values);
+        num_k = std::max<std::int64_t>(1, ceil_div(elements_k, kMostDepth));
+        depth = ceil_div(elements_k, num_k);
         const std::int64_t rows = ceil_div(s.m, grid_m),
                            panels_n = ceil_div(ceil_div(s.n, t.columns), grid_n);
         const std::int64_t panel_floats = std::max<std::int64_t>(1, depth);
@@ -63,13 +70,13 @@ struct Cut {
     void choose_grid(const MatmulSpec& s, int most_threads) {
         const double flops =
             2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-        const int threads = std::clamp(static_cast<int>(flops / kFlopsOfThread), 1, most_threads);
-        const std::int64_t panels = ceil_div(s.n, tiles().columns);
+        const int threads = static_cast<int>(std::clamp(flops / kFlopsOfThread, 1.0, 1.0 * most_threads));
+        const std::int64_t panels = ceil_div(s.n, tiles.columns);
         std::int64_t least = -1;
         for (int gm = 1; gm <= threads; ++gm) {
             const int gn = threads / gm;
             if (gm * gn != threads || gm > s.m || gn > panels) continue;
-            const std::int64_t packed = ceil_div(s.m, gm) + ceil_div(panels, gn) * tiles().columns;
+            const std::int64_t packed = ceil_div(s.m, gm) + ceil_div(panels, gn) * tiles.columns;
             if (least >= 0 && packed >= least) continue;
             least = packed;
             grid_m = gm;
@@ -85,7 +92,7 @@ class Part {
         : spec_(spec),
           args_(args),
           cut_(cut),
-          tiles_(tiles()),
+          tiles_(cut.tiles),
           rows_(share_of(spec.m, thread / cut.grid_n, cut.grid_m)),
           panels_(share_of(ceil_div(spec.n, tiles_.columns), thread % cut.grid_n, cut.grid_n)),
           num_row_panels_(ceil_div(rows_.end - rows_.begin, tiles_.rows)) {
@@ -98,7 +105,7 @@ class Part {
         for (first_n_ = panels_.begin; first_n_ < panels_.end; first_n_ += cut_.block_n) {
             count_n_ = std::min(cut_.block_n, panels_.end - first_n_);
             for (std::int64_t block = 0; block < cut_.num_k; ++block) {
-                k_ = share_of(spec_.k, static_cast<int>(block), static_cast<int>(cut_.num_k));
+                k_ = share_of(cut_.elements_k, static_cast<int>(block), static_cast<int>(cut_.num_k));
                 first_ = block == 0;
                 last_ = block + 1 == cut_.num_k;
                 pack_b();
@@ -130,25 +137,37 @@ class Part {
     template <typename Place>
     void pack(const MatmulOperand& operand, bool k_is_inner, const void* data, std::int64_t count,
               const Place& place) const {
+        constexpr std::int64_t kRows = 8;
+        const std::int64_t step = k_is_inner ? depth() : kRows;
         simd::with_storage(operand.dtype, [&]<typename T>(T) {
-            const T* from = static_cast<const T*>(data);
             simd::with_activation(operand.activation, [&](auto activation) {
-                constexpr std::int64_t kRows = 8;
-                const std::int64_t step = k_is_inner ? depth() : kRows;
                 for (std::int64_t p = 0; p < depth(); p += step)
                     for (std::int64_t i = 0; i < count; ++i) {
                         Packed to = place(i);
                         to.panel.data += p * to.panel.row;
                         to.panel.k = std::min(step, depth() - p);
-                        if (k_is_inner)
-                            matmul_pack::pack_columns<activation()>(from + to.first * spec_.k + k_.begin,
-                                                                    spec_.k, to.panel);
-                        else
-                            matmul_pack::pack_rows<activation()>(from + (k_.begin + p) * to.across + to.first,
-                                                                 to.across, to.panel);
+                        pack_panel<activation()>(static_cast<const T*>(data), k_is_inner, k_.begin + p, to);
                     }
             });
         });
+    }
+    // Elements of the panel from `element` on.
+    template <Pointwise activation, typename T>
+    void pack_panel(const T* data, bool k_is_inner, std::int64_t element, const Packed& to) const {
+        const std::int64_t k = element * tiles_.values;
+        const T* from = k_is_inner ? data + to.first * spec_.k + k : data + k * to.across + to.first;
+        if constexpr (std::is_same_v<T, bf16>)
+            if (tiles_.values == 2) {
+                if (k_is_inner)
+                    matmul_pack::pack_column_pairs<activation>(from, spec_.k, spec_.k - k, to.panel);
+                else
+                    matmul_pack::pack_row_pairs<activation>(from, to.across, spec_.k - k, to.panel);
+                return;
+            }
+        if (k_is_inner)
+            matmul_pack::pack_columns<activation>(from, spec_.k, to.panel);
+        else
+            matmul_pack::pack_rows<activation>(from, to.across, to.panel);
     }
     void pack_b() const {
         pack(spec_.b, spec_.b.transposed, args_.b, count_n_, [&](std::int64_t j) {
@@ -175,32 +194,55 @@ class Part {
 
     void run_tile(std::int64_t i, std::int64_t j) const {
         const Range rows = rows_of(first_m_ + i);
-        const std::int64_t count = rows.end - rows.begin, column = column_of(j);
+        const std::int64_t count = rows.end - rows.begin, column = column_of(j), columns = columns_of(j);
         TileArgs tile{.a = panel_a(i), .b = panel_b(j), .k = depth(), .add = !first_ || spec_.accumulate};
-        alignas(64) float own[16 * 32];  // the greatest tile
         alignas(64) float bias[32];
         if (first_ && spec_.bias) {
-            std::fill(std::copy_n(args_.bias + column, columns_of(j), bias), std::end(bias), 0.0f);
+            std::fill(std::copy_n(args_.bias + column, columns, bias), std::end(bias), 0.0f);
             tile.start = bias;
         }
-        float* c = static_cast<float*>(args_.c) + rows.begin * spec_.n + column;
-        if (cut_.direct && columns_of(j) == tiles_.columns) {
+        // Comes while the tile is computed.
+        if (cut_.direct || last_) prefetch(args_.c, rows, column, columns);
+        if (last_ && spec_.derivative_at_x != Pointwise::kIdentity) prefetch(args_.x, rows, column, columns);
+        if (cut_.direct)
+            run_direct(tile, static_cast<float*>(args_.c) + rows.begin * spec_.n + column, count, columns);
+        else
+            run_rounded(tile, rows, j);
+    }
+
+    void prefetch(const void* matrix, const Range& rows, std::int64_t column, std::int64_t columns) const {
+        const auto bytes = static_cast<std::int64_t>(size_of(spec_.c));
+        for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+            const char* from = static_cast<const char*>(matrix) + (r * spec_.n + column) * bytes;
+            for (std::int64_t at = 0; at < columns * bytes; at += 64) _mm_prefetch(from + at, _MM_HINT_T0);
+        }
+    }
+
+    // Sums in c itself, but for tiles that reach over its edge.
+    void run_direct(TileArgs& tile, float* c, std::int64_t count, std::int64_t columns) const {
+        if (columns == tiles_.columns) {
             tile.c = c;
             tile.c_row = spec_.n;
             tiles_.run[count](tile);
             return;
         }
-        const bool kept = !cut_.direct && cut_.num_k > 1;  // sums wait for the next block
-        tile.c = kept
-                     ? sums_ + (rows.begin - rows_.begin) * cut_.block_n * tiles_.columns + j * tiles_.columns
-                     : own;
-        tile.c_row = kept ? cut_.block_n * tiles_.columns : tiles_.columns;
-        if (cut_.direct && tile.add) copy_tile(c, spec_.n, own, tile.c_row, count, columns_of(j));
+        alignas(64) float own[kMostTile];
+        tile.c = own;
+        tile.c_row = tiles_.columns;
+        if (tile.add) copy_tile(c, spec_.n, own, tile.c_row, count, columns);
         tiles_.run[count](tile);
-        if (cut_.direct)
-            copy_tile(own, tile.c_row, c, spec_.n, count, columns_of(j));
-        else if (last_)
-            finish(tile, rows, column, columns_of(j));
+        copy_tile(own, tile.c_row, c, spec_.n, count, columns);
+    }
+
+    // Sums beside c; between blocks of k they wait in the workspace.
+    void run_rounded(TileArgs& tile, const Range& rows, std::int64_t j) const {
+        alignas(64) float own[kMostTile];
+        const bool waits = cut_.num_k > 1;
+        const std::int64_t row = cut_.block_n * tiles_.columns;
+        tile.c = waits ? sums_ + (rows.begin - rows_.begin) * row + j * tiles_.columns : own;
+        tile.c_row = waits ? row : tiles_.columns;
+        tiles_.run[rows.end - rows.begin](tile);
+        if (last_) finish(tile, rows, column_of(j), columns_of(j));
     }
 
     static void copy_tile(const float* from, std::int64_t from_row, float* to, std::int64_t to_row,
@@ -208,23 +250,30 @@ class Part {
         for (std::int64_t r = 0; r < rows; ++r) std::copy_n(from + r * from_row, columns, to + r * to_row);
     }
 
-    // Rounds a tile of sums into c, through the derivative if there is one.
+    // Rounds a tile of sums into c, through the derivative if there is one. All of x is read before c is
+    // written: rows of both are likely to be a multiple of 4 KiB apart, where a load waits for the stores.
     void finish(const TileArgs& tile, const Range& rows, std::int64_t column, std::int64_t columns) const {
+        const auto for_rows = [&](const auto& body) {
+            for (std::int64_t r = rows.begin; r < rows.end; ++r)
+                body(tile.c + (r - rows.begin) * tile.c_row, r * spec_.n + column);
+        };
         simd::with_storage(spec_.c, [&]<typename T>(T) {
             simd::with_activation(spec_.derivative_at_x, [&](auto activation) {
-                for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-                    const float* sums = tile.c + (r - rows.begin) * tile.c_row;
-                    T* to = static_cast<T*>(args_.c) + r * spec_.n + column;
-                    simd::for_lanes(0, columns, [&](std::int64_t c, auto lanes) {
-                        __m256 v = simd::load(sums + c, lanes);
-                        if constexpr (activation() != Pointwise::kIdentity)
-                            v = simd::through<activation()>(
-                                v, simd::load(
-                                       static_cast<const T*>(args_.x) + (to - static_cast<T*>(args_.c)) + c,
-                                       lanes));
-                        simd::store(to + c, v, lanes);
+                if constexpr (activation() != Pointwise::kIdentity)
+                    for_rows([&](float* sums, std::int64_t at) {
+                        const T* x = static_cast<const T*>(args_.x) + at;
+                        simd::for_lanes(0, columns, [&](std::int64_t c, auto lanes) {
+                            const __m256 v = simd::load(sums + c, lanes);
+                            simd::store(sums + c, simd::through<activation()>(v, simd::load(x + c, lanes)),
+                                        lanes);
+                        });
                     });
-                }
+            });
+            for_rows([&](const float* sums, std::int64_t at) {
+                T* to = static_cast<T*>(args_.c) + at;
+                simd::for_lanes(0, columns, [&](std::int64_t c, auto lanes) {
+                    simd::store(to + c, simd::load(sums + c, lanes), lanes);
+                });
             });
         });
     }
@@ -245,6 +294,7 @@ class Part {
 }  // namespace
 
 std::string matmul_description(const MatmulSpec& spec) {
+    if (!is_few_rows(spec) && tiles_for(spec).values == 2) return "bf16 avx512, sums in f32";
     const std::string tile = instruction_set() == InstructionSet::kAvx512 ? "f32 avx512" : "f32 avx2";
     return tile + (is_narrow(spec.a.dtype) || is_narrow(spec.b.dtype) ? ", operands widened" : "");
 }

@@ -1,4 +1,5 @@
-// The innermost products: a tile of c in registers, over panels of a and b that are packed for it.
+// The innermost products: a tile of c in registers, over panels of a and b that are packed for it. An element
+// of a panel is an f32, or two bf16 that follow each other in k.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,13 @@ struct TileSet {
     int rows = 0;                                   // most rows of a tile
     int columns = 0;                                // of every tile
     int a_row = 0;                                  // elements from a row of a panel of a to the next
+    int values = 1;                                 // of k in an element
     void (*const* run)(const TileArgs&) = nullptr;  // by the number of rows
 };
 
 const TileSet& tiles_avx2();
 const TileSet& tiles_avx512();
+// Needs AVX512_BF16 (has_bf16_products of instruction_set.h); subnormal numbers count as zero.
+const TileSet& tiles_bf16_avx512();
 
 }  // namespace mpt::cpu

@@ -20,7 +20,7 @@ struct Lanes {
 
 const TileSet& tiles_avx2() {
     static constexpr auto kRuns = matmul_tiles::table<Lanes, 8>(std::make_integer_sequence<int, 6>{});
-    static constexpr TileSet kTiles = {6, 16, 8, kRuns.data()};
+    static constexpr TileSet kTiles = {6, 16, 8, 1, kRuns.data()};
     return kTiles;
 }
 

@@ -20,7 +20,7 @@ struct Lanes {
 
 const TileSet& tiles_avx512() {
     static constexpr auto kRuns = matmul_tiles::table<Lanes, 16>(std::make_integer_sequence<int, 14>{});
-    static constexpr TileSet kTiles = {14, 32, 16, kRuns.data()};
+    static constexpr TileSet kTiles = {14, 32, 16, 1, kRuns.data()};
     return kTiles;
 }
 

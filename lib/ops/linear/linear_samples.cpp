@@ -17,6 +17,7 @@ void add_case(SampleTable& table, const Extent& e, Pointwise activation) {
     const SampleInput input = activation == Pointwise::kRelu ? SampleInput{x, 0.1, 2} : SampleInput{x, -2, 2};
     Sample forward{name, &linear_op, attributes, {input, {w}, {{e.out}, -1, 1, SampleInput::Kind::kWide}}};
     forward.reduction_length = e.in;
+    if (activation != Pointwise::kIdentity) forward.sums_rounded = {0};
     forward.check_gradient = e.rows * e.in * e.out < 100000;
     table.add(forward);
     forward.name += " no bias";
@@ -28,12 +29,14 @@ void add_case(SampleTable& table, const Extent& e, Pointwise activation) {
     table.add(data);
     Sample weight{name, &linear_backward_weight_op, attributes, {{y}, {x, -2, 2}}};
     weight.reduction_length = e.rows;
+    weight.sums_rounded = forward.sums_rounded;
     table.add(weight);
     Sample accumulated{name,
                        &linear_backward_weight_accumulate_op,
                        attributes,
                        {{w, -1, 1, SampleInput::Kind::kWide}, {y}, {x, -2, 2}}};
     accumulated.reduction_length = e.rows;
+    accumulated.sums_rounded = forward.sums_rounded;
     table.add(accumulated);
 }
 
