@@ -48,6 +48,15 @@ std::string TrainingProgram::first_nonfinite() {
     return first;
 }
 
+namespace {
+
+bool multiplies_bf16(const Plan& plan) {
+    return std::ranges::any_of(
+        plan.steps, [](const PlannedStep& step) { return step.prepared.description.starts_with("bf16"); });
+}
+
+}  // namespace
+
 std::string TrainingProgram::precision_summary() const {
     const PrecisionMode mode = impl_->config.precision.mode;
     const CompiledPlan& compiled = impl_->micro_steps.at(impl_->data.micro_batch);
@@ -59,6 +68,7 @@ std::string TrainingProgram::precision_summary() const {
         text += "stored and computed in f32";
     else
         text += "stored in " + std::string(name_of(narrow)) + ", computed in f32 on this CPU" +
+                (multiplies_bf16(compiled.plan) ? " but for matrix products of bf16 with sums in f32" : "") +
                 (mode == PrecisionMode::kFp16Pure ? ", no f32 masters" : ", f32 masters");
     std::int64_t narrow_values = 0, casts = 0;
     for (const Node& node : compiled.plan.graph.nodes) {

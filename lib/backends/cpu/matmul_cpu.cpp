@@ -201,16 +201,20 @@ class Part {
             std::fill(std::copy_n(args_.bias + column, columns, bias), std::end(bias), 0.0f);
             tile.start = bias;
         }
-        // Comes while the tile is computed.
-        if (cut_.direct || last_) prefetch(args_.c, rows, column, columns);
-        if (last_ && spec_.derivative_at_x != Pointwise::kIdentity) prefetch(args_.x, rows, column, columns);
+        // Comes while the tile is computed; more lines at a time than these would be dropped.
+        if (cut_.direct)
+            prefetch(args_.c, rows, column, columns);
+        else if (last_ && spec_.derivative_at_x != Pointwise::kIdentity)
+            prefetch(args_.x, rows, column, columns);
         if (cut_.direct)
             run_direct(tile, static_cast<float*>(args_.c) + rows.begin * spec_.n + column, count, columns);
         else
             run_rounded(tile, rows, j);
     }
 
-    void prefetch(const void* matrix, const Range& rows, std::int64_t column, std::int64_t columns) const {
+    // Inlined, or g++ 12 takes a call that only prefetches for one without effect.
+    [[gnu::always_inline]] void prefetch(const void* matrix, const Range& rows, std::int64_t column,
+                                         std::int64_t columns) const {
         const auto bytes = static_cast<std::int64_t>(size_of(spec_.c));
         for (std::int64_t r = rows.begin; r < rows.end; ++r) {
             const char* from = static_cast<const char*>(matrix) + (r * spec_.n + column) * bytes;
