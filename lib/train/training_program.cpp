@@ -133,6 +133,39 @@ std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute 
     return low;
 }
 
+namespace {
+
+// Images and windows: the fewest micro-steps that divide the batch evenly and fit.
+std::string advice_in_steps(const RunConfig& config, std::int64_t plain, std::int64_t recomputed) {
+    const auto accumulate_for = [&](std::int64_t largest) {
+        const std::int64_t batch = config.train.batch_size;
+        std::int64_t steps = largest > 0 ? (batch + largest - 1) / largest : batch;
+        while (batch % steps != 0) ++steps;
+        return std::to_string(steps);
+    };
+    std::string advice = plain > 0 ? "set train.accumulate=" + accumulate_for(plain) : std::string();
+    const std::string joint = advice.empty() ? "" : ", or ";
+    if (recomputed >= config.train.micro_batch()) return advice + joint + "memory.recompute=blocks alone";
+    if (recomputed > plain)
+        advice += joint + "memory.recompute=blocks with train.accumulate=" + accumulate_for(recomputed);
+    return advice;
+}
+
+// Batches by number of tokens: what the usual shape holds with as many rows as fit.
+std::string advice_in_tokens(const TrainingProgram::Impl& program, std::int64_t plain,
+                             std::int64_t recomputed) {
+    const auto tokens = [&](std::int64_t rows) {
+        return std::to_string(rows * program.data.micro_batch.length * program.config.train.accumulate);
+    };
+    std::string advice = plain > 0 ? "set train.batch_tokens=" + tokens(plain) : std::string();
+    if (recomputed > plain)
+        advice += (advice.empty() ? "" : ", or ") +
+                  std::string("memory.recompute=blocks with train.batch_tokens=") + tokens(recomputed);
+    return advice;
+}
+
+}  // namespace
+
 void TrainingProgram::check_fits(std::int64_t available_bytes) const {
     const std::int64_t limit = impl_->config.memory.limit_bytes
                                    ? std::min(available_bytes, *impl_->config.memory.limit_bytes)
@@ -145,26 +178,14 @@ void TrainingProgram::check_fits(std::int64_t available_bytes) const {
     if (plain == 0 && recomputed == 0)
         throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + ", there is " + mib(limit) +
                                              "; not even one sample fits: a smaller model is needed");
-    // The fewest micro-steps that divide the batch evenly and fit.
-    const std::int64_t batch = impl_->config.train.batch_size;
-    const auto accumulate_for = [&](std::int64_t largest) {
-        std::int64_t steps = largest > 0 ? (batch + largest - 1) / largest : batch;
-        while (batch % steps != 0) ++steps;
-        return steps;
-    };
-    std::string advice =
-        plain > 0 ? "set train.accumulate=" + std::to_string(accumulate_for(plain)) : std::string();
-    if (recomputed >= impl_->config.train.micro_batch())
-        advice += (advice.empty() ? "" : ", or ") + std::string("memory.recompute=blocks alone");
-    else if (recomputed > plain)
-        advice += (advice.empty() ? "" : ", or ") +
-                  std::string("memory.recompute=blocks with train.accumulate=") +
-                  std::to_string(accumulate_for(recomputed));
+    const bool by_tokens = impl_->config.model.type == ModelType::kTransformer;
+    const std::string advice = by_tokens ? advice_in_tokens(*impl_, plain, recomputed)
+                                         : advice_in_steps(impl_->config, plain, recomputed);
     throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + " at micro-batch " +
-                                         std::to_string(impl_->config.train.micro_batch()) + ", there is " +
-                                         mib(limit) + "; the largest micro-batch that fits is " +
-                                         std::to_string(plain) + ", with memory.recompute=blocks " +
-                                         std::to_string(recomputed) + "; " + advice);
+                                         to_string(impl_->data.micro_batch) + ", there is " + mib(limit) +
+                                         "; the largest micro-batch that fits is " + std::to_string(plain) +
+                                         ", with memory.recompute=blocks " + std::to_string(recomputed) +
+                                         "; " + advice);
 }
 
 void TrainingProgram::allocate() {

@@ -89,8 +89,9 @@ class TrainingProgram {
     // spoilt afterwards: only for the last words of a run that ends.
     std::string first_nonfinite();
 
+    struct Impl;  // training_program_state.h, for the program's own files
+
   private:
-    struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 

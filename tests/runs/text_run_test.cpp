@@ -1,0 +1,162 @@
+// Whole runs on text: a GPT and an encoder-decoder learn, resume to the bit, and say what is wrong with the
+// data (H20, H21).
+#include <catch2/catch.hpp>
+
+#include "config/read.h"
+#include "dataset/text/tokenizer.h"
+#include "support/errors.h"
+#include "support/small_text_run.h"
+#include "train/evaluator.h"
+
+using namespace mpt;
+using test::rows_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A config for `folder / name`, on data that is written beside it.
+RunConfig config_for(ModelType model, const test::ScratchFolder& folder, const std::string& name) {
+    if (model == ModelType::kGpt) {
+        test::write_file(folder / "text.txt", test::small_text(300));
+        return test::small_gpt_config(folder / name, folder / "text.txt");
+    }
+    test::write_file(folder / "pairs.tsv", test::small_pairs(120));
+    return test::small_transformer_config(folder / name, folder / "pairs.tsv");
+}
+
+double last_loss(const RunConfig& config) {
+    const test::Rows rows = rows_of(config.output_dir, "train");
+    return rows.back().at("loss").get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("text models learn in every precision mode, with rows that speak of tokens") {
+    const auto model = GENERATE(ModelType::kGpt, ModelType::kTransformer);
+    const auto mode = GENERATE(PrecisionMode::kFp32, PrecisionMode::kAmpFp16, PrecisionMode::kAmpBf16);
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(model, folder, "run");
+    config.precision.mode = mode;
+    config.train.steps = 40;
+    const TrainResult result = test::run(config);
+    CAPTURE(name_of(model), name_of(mode));
+    const test::Rows rows = rows_of(folder / "run", "train");
+    CHECK(rows.back().at("loss").get<double>() < 0.9 * rows.front().at("loss").get<double>());
+    CHECK(rows.back().contains("tokens_per_sec"));
+    CHECK_FALSE(rows.back().contains("top1"));
+    const double loss = rows.back().at("loss").get<double>();
+    CHECK(rows.back().at("perplexity").get<double>() == Approx(std::exp(loss)));
+    const test::Rows evaluations = rows_of(folder / "run", "eval");
+    REQUIRE(evaluations.size() == 1);
+    CHECK(evaluations[0].at("bits_per_character").is_number());
+    CHECK(result.summary.skipped == 0);
+}
+
+TEST_CASE("a character's bits are its nats over ln 2") {
+    const test::ScratchFolder folder;
+    const RunConfig config = config_for(ModelType::kGpt, folder, "run");
+    test::run(config);
+    const auto row = rows_of(folder / "run", "eval").at(0);
+    CHECK(row.at("bits_per_character").get<double>() ==
+          Approx(row.at("loss").get<double>() / std::log(2.0)).epsilon(1e-3));
+    CHECK(row.at("bits_per_byte") == row.at("bits_per_character"));  // it is all ASCII
+}
+
+TEST_CASE("a run on text that is interrupted and resumed has the same bits") {
+    const auto model = GENERATE(ModelType::kGpt, ModelType::kTransformer);
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(model, folder, "straight");
+    config.train.steps = 9;
+    config.train.accumulate = 2;
+    config.model.dropout = 0.1;
+    config.precision.mode = PrecisionMode::kAmpFp16;
+    test::run(config);
+    RunConfig parts = config;
+    parts.output_dir = (folder / "parts").string();
+    parts.train.steps = 4;  // in the middle of an epoch
+    test::run(parts);
+    parts.train.steps = 9;
+    test::run(parts, {.resume = ResumeKind::kAuto});
+    CAPTURE(name_of(model));
+    CHECK(test::weights_of(folder / "parts", 9) == test::weights_of(folder / "straight", 9));
+    CHECK(test::column(rows_of(folder / "parts", "train"), "loss") ==
+          test::column(rows_of(folder / "straight", "train"), "loss"));
+}
+
+TEST_CASE("recomputed blocks give text models the same bits") {
+    const auto model = GENERATE(ModelType::kGpt, ModelType::kTransformer);
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(model, folder, "kept");
+    config.model.dropout = 0.1;
+    test::run(config);
+    config.output_dir = (folder / "again").string();
+    config.memory.recompute = Recompute::kBlocks;
+    test::run(config);
+    CHECK(test::column(rows_of(folder / "again", "train"), "loss") ==
+          test::column(rows_of(folder / "kept", "train"), "loss"));
+}
+
+TEST_CASE("evaluating a checkpoint of text gives the run's own evaluation, and its tokenizer is beside it") {
+    const auto model = GENERATE(ModelType::kGpt, ModelType::kTransformer);
+    const test::ScratchFolder folder;
+    const RunConfig config = config_for(model, folder, "run");
+    test::run(config);
+    const fs::path checkpoint = test::checkpoint_at(folder / "run", 4);
+    const auto evaluation = evaluate_checkpoint(config, checkpoint.string(), nullptr);
+    REQUIRE(evaluation);
+    CHECK(evaluation->loss == rows_of(folder / "run", "eval").at(0).at("loss").get<double>());
+    const auto tokenizer = load_tokenizer((checkpoint / "tokenizer").string());
+    CHECK(tokenizer->decode(tokenizer->encode("the cat")) == "the cat");
+}
+
+TEST_CASE("H21: line ends make no difference") {
+    const test::ScratchFolder folder;
+    test::write_file(folder / "lf.txt", test::small_text(200));
+    test::write_file(folder / "crlf.txt", test::small_text(200, "\r\n"));
+    std::vector<std::string> losses[2];
+    int i = 0;
+    for (const char* name : {"lf.txt", "crlf.txt"}) {
+        const RunConfig config = test::small_gpt_config(folder / (std::string(name) + ".run"), folder / name);
+        test::run(config);
+        losses[i++] = test::column(rows_of(config.output_dir, "train"), "loss");
+    }
+    CHECK(losses[0] == losses[1]);
+}
+
+TEST_CASE("text data that does not fit is refused before training, by name") {
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(ModelType::kGpt, folder, "run");
+    config.data.path = (folder / "nowhere.txt").string();
+    CHECK_THAT(test::error_of(ExitCode::kData, [&] { test::run(config); }),
+               Catch::Contains("nowhere.txt") && Catch::Contains("prepare_text.sh"));
+    config.data.path = (folder / "text.txt").string();
+    config.model.context = 100000;
+    CHECK_THAT(test::error_of(ExitCode::kData, [&] { test::run(config); }), Catch::Contains("text.txt"));
+    config.model.context = 16;
+    config.model.vocabulary_size = 5;
+    CHECK_THAT(test::error_of(ExitCode::kUsage, [&] { test::run(config); }),
+               Catch::Contains("model.vocabulary_size"));
+
+    test::write_file(folder / "a.txt", test::small_text(100));  // H20
+    test::write_file(folder / "b.txt", test::small_text(99));
+    RunConfig pairs = config_for(ModelType::kTransformer, folder, "pairs");
+    pairs.data.path.clear();
+    pairs.data.source_path = (folder / "a.txt").string();
+    pairs.data.target_path = (folder / "b.txt").string();
+    CHECK_THAT(test::error_of(ExitCode::kData, [&] { test::run(pairs); }),
+               Catch::Contains("a.txt") && Catch::Contains("100") && Catch::Contains("99"));
+    CHECK_FALSE(fs::exists(folder / "run"));
+}
+
+TEST_CASE("without data random tokens stand in, with a warning") {
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(ModelType::kGpt, folder, "run");
+    config.data.type = DataType::kTokens;
+    config.data.path = (folder / "nowhere").string();
+    config.data.if_missing = IfMissing::kSynthetic;
+    config.data.num_samples = 10;
+    config.model.vocabulary_size = 50;
+    test::run(config);
+    CHECK_THAT(test::file_text(folder / "run" / "log.txt"), Catch::Contains("random tokens"));
+    CHECK(last_loss(config) == Approx(std::log(50.0)).epsilon(0.1));
+}
