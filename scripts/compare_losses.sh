@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Loss curve beside PyTorch from the same weights over the same batches, fp32, step by step.
-#   scripts/compare_losses.sh [--only resnet20|resnet50] [--exact] [--threads N]      exit 1 when a bar is missed
+# Loss curve beside PyTorch from the same weights over the same batches, step by step; text in narrow modes, too.
+#   scripts/compare_losses.sh [--only NAME...] [--exact] [--threads N]      exit 1 when a bar is missed
+# NAME: resnet20, resnet50, gpt, transformer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

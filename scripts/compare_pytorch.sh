@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Speed beside tuned PyTorch on this machine, in one run: alternating repetitions, medians, ratios.
-#   scripts/compare_pytorch.sh [--only resnet50|resnet20] [--repetitions N] [--threads N] [--pypi] [--json FILE] [--check]
+#   scripts/compare_pytorch.sh [--only NAME...] [--repetitions N] [--threads N] [--pypi] [--json FILE] [--check]
+# NAME: resnet50, resnet20, gpt-small, gpt2-124m-64, gpt2-124m-256, transformer-base
 # --pypi measures the newest PyTorch from PyPI, too (a virtual environment outside the tree, several GB).
-# Takes about ten minutes; leave the machine alone meanwhile.
+# All of it takes about half an hour; leave the machine alone meanwhile.
 set -euo pipefail
 here=$PWD
 cd "$(dirname "$0")/.."

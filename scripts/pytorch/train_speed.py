@@ -44,7 +44,7 @@ def main():
     optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
     criterion = nn.CrossEntropyLoss()
 
-    source, seconds, loss = batches(options.workload, options.batch_size), [], None
+    source, seconds = batches(options.workload, options.batch_size), []
     for step in range(options.warmup + options.steps):
         begin = time.perf_counter()
         images, labels = next(source)
@@ -55,7 +55,8 @@ def main():
         loss_value = loss.item()
         if step >= options.warmup:
             seconds.append(time.perf_counter() - begin)
-    print(json.dumps({"version": torch.__version__, "seconds": seconds, "loss": loss_value}))
+    print(json.dumps({"version": torch.__version__, "seconds": seconds, "items": options.batch_size, "loss": loss_value,
+                      "parameters": sum(p.numel() for p in network.parameters())}))
 
 
 if __name__ == "__main__":
