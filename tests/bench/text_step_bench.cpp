@@ -2,12 +2,14 @@
 // and where the time goes, by op.
 //   text_step_bench [small|124M|base] [f32|f16|bf16] [batch] [length] [threads] [steps] [print the plan: 1]
 // The shapes are those of PyTorch's peers: GPT small (6 x 384, bytes), GPT-2 124M, Transformer base (dropout
-// 0.1, 8000 words). Wall times and the median step.
+// 0.1, 8000 words). Steps are wall times; an op's is the processor's over the threads, which with one thread
+// is what the work costs on a busy machine.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <string>
 #include <vector>
@@ -123,21 +125,27 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+double processor_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 struct Spent {
     double seconds = 0, flops = 0;
     int calls = 0;
 };
 
-void run_timed(const Executor& executor, std::map<std::string, Spent>& spent) {
-    double last = now();
+void run_timed(const Executor& executor, int num_threads, std::map<std::string, Spent>& spent) {
+    double last = processor_seconds();
     executor.run([&](const PlannedStep& step) {
-        const double end = now();
+        const double end = processor_seconds();
         const Node& node = executor.plan().graph.node(step.node);
         Spent& of_op = spent[std::string(node.op->name) + " by " + step.kernel];
-        of_op.seconds += end - last;
+        of_op.seconds += (end - last) / num_threads;
         of_op.flops += cost_of(executor.plan().graph, node).flops;
         ++of_op.calls;
-        last = now();
+        last = processor_seconds();
     });
 }
 
@@ -165,13 +173,13 @@ void run(const Setting& s, bool print_plan) {
         set_inputs(micro, s, number);
         const double start = now();
         if (number == 0) {
-            run_timed(micro, spent);  // warms up, too
-            spent.clear();
+            run_timed(micro, s.num_threads, spent);  // warms up, too
         } else {
-            run_timed(micro, spent);
+            run_timed(micro, s.num_threads, spent);
         }
         loss = micro.output<float>("loss")[0];
-        run_timed(update, spent);
+        run_timed(update, s.num_threads, spent);
+        if (number == 0) spent.clear();
         if (number > 0) times.push_back(now() - start);
     }
     std::ranges::sort(times);
@@ -179,12 +187,17 @@ void run(const Setting& s, bool print_plan) {
     std::vector<std::pair<std::string, Spent>> by_time(spent.begin(), spent.end());
     std::ranges::sort(by_time,
                       [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+    double cost = 0;
+    for (const auto& [name, of_op] : by_time) cost += of_op.seconds / s.steps;
     for (const auto& [name, of_op] : by_time)
         std::printf("%9.2f ms %5d calls %7.1f GFLOP/s  %s\n", of_op.seconds / s.steps * 1e3,
                     of_op.calls / s.steps, of_op.flops / of_op.seconds * 1e-9, name.c_str());
-    std::printf("%s %s batch %ld length %ld threads %d: %.1f tokens/s, median %.1f ms, fastest %.1f ms\n",
-                s.model.c_str(), std::string(name_of(s.narrow)).c_str(), static_cast<long>(s.batch),
-                static_cast<long>(s.length), s.num_threads, tokens / median, median * 1e3, times[0] * 1e3);
+    std::printf(
+        "%s %s batch %ld length %ld threads %d: %.1f tokens/s, median %.1f ms, fastest %.1f ms, processor's "
+        "%.1f ms\n",
+        s.model.c_str(), std::string(name_of(s.narrow)).c_str(), static_cast<long>(s.batch),
+        static_cast<long>(s.length), s.num_threads, tokens / median, median * 1e3, times[0] * 1e3,
+        cost * 1e3);
     std::printf("loss a token %.4f; activations %.1f MB, workspace %.1f MB, all memory %.1f MB\n",
                 static_cast<double>(loss) / tokens, static_cast<double>(step.micro.activations_bytes) * 1e-6,
                 static_cast<double>(step.micro.workspace_bytes) * 1e-6,
