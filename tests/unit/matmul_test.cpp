@@ -1,0 +1,162 @@
+// The CPU's matrix product against f64 loops: every tile of every instruction set there is, tiles that reach
+// over the edge, several blocks of the sum; and that no bit depends on the number of threads.
+#include "backends/cpu/matmul.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "backends/cpu/instruction_set.h"
+#include "backends/cpu/matmul_tiles.h"
+#include "core/float_formats.h"
+#include "core/philox.h"
+
+using namespace mpt;
+using namespace mpt::cpu;
+
+namespace {
+
+bool is_baseline() {
+    return instruction_set() == InstructionSet::kBaseline;
+}
+
+// 64-byte aligned.
+template <typename T>
+struct Buffer {
+    std::vector<T> memory;
+    T* data;
+    explicit Buffer(std::int64_t count) : memory(static_cast<std::size_t>(count) + 64 / sizeof(T)) {
+        data = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+    }
+};
+
+Buffer<float> drawn(std::int64_t count, std::uint64_t key) {
+    Buffer<float> buffer(count);
+    RandomStream random(9, RandomPurpose::kSample, key);
+    for (std::int64_t i = 0; i < count; ++i) buffer.data[i] = random.uniform() * 2 - 1;
+    return buffer;
+}
+
+std::vector<const TileSet*> tile_sets() {
+    std::vector<const TileSet*> sets = {&tiles_avx2()};
+    if (instruction_set() == InstructionSet::kAvx512) sets.push_back(&tiles_avx512());
+    if (has_bf16_products()) sets.push_back(&tiles_bf16_avx512());
+    return sets;
+}
+
+// What an element of a panel holds: an f32, or two bf16.
+std::vector<double> values_of(float element, int values) {
+    if (values == 1) return {static_cast<double>(element)};
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &element, sizeof bits);
+    return {static_cast<double>(bf16_value(static_cast<std::uint16_t>(bits))),
+            static_cast<double>(bf16_value(static_cast<std::uint16_t>(bits >> 16)))};
+}
+
+void check_tile(const TileSet& tiles, int rows, const float* start, bool add) {
+    constexpr std::int64_t kDepth = 37;
+    // Two bf16 of an f32 drawn at random: its lower half would be any number, so both are the upper one.
+    const auto panel = [&](std::int64_t count, std::uint64_t key) {
+        Buffer<float> buffer = drawn(count, key);
+        if (tiles.values == 2)
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::uint32_t half = bf16_bits(buffer.data[i]);
+                const std::uint32_t both = half | half << 16;
+                std::memcpy(&buffer.data[i], &both, sizeof both);
+            }
+        return buffer;
+    };
+    const Buffer<float> a = panel(kDepth * tiles.a_row, 1), b = panel(kDepth * tiles.columns, 2);
+    const std::int64_t row = tiles.columns + 5;
+    Buffer<float> c = drawn(rows * row, 3);
+    const std::vector<float> before(c.data, c.data + rows * row);
+    tiles.run[rows]({a.data, b.data, kDepth, c.data, row, start, add});
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t n = 0; n < row; ++n) {
+            const auto at = static_cast<std::size_t>(r * row + n);
+            if (n >= tiles.columns) {
+                CHECK(c.data[at] == before[at]);
+                continue;
+            }
+            double sum = add ? static_cast<double>(before[at])
+                             : (start == nullptr ? 0.0 : static_cast<double>(start[n]));
+            for (std::int64_t p = 0; p < kDepth; ++p) {
+                const auto left = values_of(a.data[p * tiles.a_row + r], tiles.values);
+                const auto right = values_of(b.data[p * tiles.columns + n], tiles.values);
+                for (std::size_t v = 0; v < left.size(); ++v) sum += left[v] * right[v];
+            }
+            CHECK(std::abs(static_cast<double>(c.data[at]) - sum) < 2e-5);
+        }
+}
+
+}  // namespace
+
+TEST_CASE("every tile of a product gives its sums, from zero, from a row and from what is there") {
+    if (is_baseline()) return;
+    const Buffer<float> start = drawn(64, 4);
+    for (const TileSet* tiles : tile_sets())
+        for (int rows = 1; rows <= tiles->rows; ++rows) {
+            CAPTURE(tiles->columns, tiles->values, rows);
+            check_tile(*tiles, rows, nullptr, false);
+            check_tile(*tiles, rows, start.data, false);
+            check_tile(*tiles, rows, nullptr, true);
+        }
+}
+
+namespace {
+
+std::vector<float> product(const MatmulSpec& spec, int num_threads) {
+    const Buffer<float> a = drawn(spec.m * spec.k, 5), b = drawn(spec.n * spec.k, 6), bias = drawn(spec.n, 7);
+    Buffer<float> c = drawn(spec.m * spec.n, 8);
+    const std::size_t bytes = matmul_workspace_bytes(spec, num_threads);
+    Buffer<float> workspace(static_cast<std::int64_t>(bytes / sizeof(float)));
+    matmul(spec, {a.data, b.data, c.data, bias.data, nullptr, workspace.data}, num_threads);
+    return {c.data, c.data + spec.m * spec.n};
+}
+
+// The same by f64 loops over the same values.
+std::vector<double> expected(const MatmulSpec& s) {
+    const Buffer<float> a = drawn(s.m * s.k, 5), b = drawn(s.n * s.k, 6), bias = drawn(s.n, 7);
+    const Buffer<float> c = drawn(s.m * s.n, 8);
+    std::vector<double> sums;
+    for (std::int64_t m = 0; m < s.m; ++m)
+        for (std::int64_t n = 0; n < s.n; ++n) {
+            double sum = s.accumulate ? static_cast<double>(c.data[m * s.n + n])
+                                      : (s.bias ? static_cast<double>(bias.data[n]) : 0.0);
+            for (std::int64_t k = 0; k < s.k; ++k)
+                sum += static_cast<double>(a.data[s.a.transposed ? k * s.m + m : m * s.k + k]) *
+                       static_cast<double>(b.data[s.b.transposed ? n * s.k + k : k * s.n + n]);
+            sums.push_back(sum);
+        }
+    return sums;
+}
+
+}  // namespace
+
+TEST_CASE("products of all layouts and awkward sizes agree with f64 loops, bit by bit with any threads") {
+    if (is_baseline()) return;
+    struct Size {
+        std::int64_t m, n, k;
+    };
+    // The second is large enough for three threads; the third has three blocks of k; then few rows.
+    for (const auto& [m, n, k] : {Size{1, 1, 1}, Size{85, 131, 90}, Size{30, 70, 2100}, Size{3, 200, 190}})
+        for (const bool of_a : {false, true})
+            for (const bool of_b : {false, true})
+                for (const bool accumulate : {false, true}) {
+                    CAPTURE(m, n, k, of_a, of_b, accumulate);
+                    MatmulSpec spec{.m = m, .n = n, .k = k};
+                    spec.a.transposed = of_a;
+                    spec.b.transposed = of_b;
+                    spec.accumulate = accumulate;
+                    spec.bias = !accumulate;
+                    const std::vector<float> one = product(spec, 1);
+                    CHECK(product(spec, 2) == one);
+                    CHECK(product(spec, 3) == one);
+                    const std::vector<double> sums = expected(spec);
+                    double worst = 0;
+                    for (std::size_t i = 0; i < sums.size(); ++i)
+                        worst = std::max(worst, std::abs(static_cast<double>(one[i]) - sums[i]));
+                    CHECK(worst < 1e-6 * std::sqrt(static_cast<double>(k)) + 2e-7 * static_cast<double>(k));
+                }
+}
