@@ -44,7 +44,7 @@ struct Scratch {
 void finish_row(float* scores, float* products, std::int64_t seen, std::int64_t count, float logsumexp,
                 float along) {
     simd::for_lanes(0, seen, [=](std::int64_t j, auto lanes) {
-        const __m256 p = simd::exp(_mm256_sub_ps(simd::load(scores + j, lanes), _mm256_set1_ps(logsumexp)));
+        const __m256 p = exp_below(_mm256_sub_ps(simd::load(scores + j, lanes), _mm256_set1_ps(logsumexp)));
         const __m256 distance = _mm256_sub_ps(simd::load(products + j, lanes), _mm256_set1_ps(along));
         simd::store(scores + j, p, lanes);
         simd::store(products + j, _mm256_mul_ps(p, distance), lanes);
@@ -63,7 +63,8 @@ struct Backward {
     bool drops;
     dropout_mask::Mask mask;
 
-    void run_head(std::int64_t index, const Scratch& scratch) const {
+    // `next` is the head that comes after it, or this one again.
+    void run_head(std::int64_t index, std::int64_t next, const Scratch& scratch) const {
         const std::int64_t b = index / e.heads, h = index % e.heads;
         const std::int64_t length = lengths == nullptr ? e.keys : lengths[b];
         const std::int64_t seen = e.num_seen(e.queries - 1, length), width = padded(e.size);
@@ -72,8 +73,10 @@ struct Backward {
         pack_transposed(v.rows(e, e.keys, b, h), seen, e.size, scratch.values_transposed);
         std::fill_n(scratch.grad_keys, e.keys * width, 0.0f);
         std::fill_n(scratch.grad_values, e.keys * width, 0.0f);
-        for (std::int64_t first = 0; first < e.queries; first += kQueries)
+        for (std::int64_t first = 0; first < e.queries; first += kQueries) {
+            prefetch(next, first / kQueries, (e.queries + kQueries - 1) / kQueries);
             run_tile({b, h, first, std::min(kQueries, e.queries - first), length}, scratch);
+        }
         unpack_rows(scratch.grad_keys, e.keys, e.size, 1, grad_k.rows(e, e.keys, b, h));
         unpack_rows(scratch.grad_values, e.keys, e.size, 1, grad_v.rows(e, e.keys, b, h));
     }
@@ -82,6 +85,14 @@ struct Backward {
     struct Tile {
         std::int64_t batch, head, first, count, length;
     };
+
+    [[gnu::always_inline]] void prefetch(std::int64_t index, std::int64_t part, std::int64_t parts) const {
+        const std::int64_t b = index / e.heads, h = index % e.heads;
+        for (const Tensor<const T>* tensor : {&q, &grad_o, &o})
+            prefetch_rows(tensor->rows(e, e.queries, b, h), e.queries, e.size, part, parts);
+        for (const Tensor<const T>* tensor : {&k, &v})
+            prefetch_rows(tensor->rows(e, e.keys, b, h), e.keys, e.size, part, parts);
+    }
 
     template <typename U>
     Rows<U> rows(const Tensor<U>& tensor, const Tile& tile) const {
@@ -174,7 +185,8 @@ void run(const Signature& s, const AttentionExtent& e, const KernelArgs& a) {
                                    mask};
         cpu::parallel_for(e.batch * e.heads, 1, s.num_threads, [&](cpu::Range heads, int thread) {
             const Scratch scratch(static_cast<float*>(a.workspace) + thread * Scratch::elements(e), e);
-            for (std::int64_t head = heads.begin; head < heads.end; ++head) backward.run_head(head, scratch);
+            for (std::int64_t head = heads.begin; head < heads.end; ++head)
+                backward.run_head(head, std::min(head + 1, heads.end - 1), scratch);
         });
     });
 }

@@ -44,19 +44,17 @@ struct Growing {
         simd::for_lanes(0, seen, [&](std::int64_t j, auto lanes) {
             best = _mm256_max_ps(only(simd::load(scores + j, lanes), lanes, least), best);
         });
-        alignas(32) float lane[simd::kLanes];
-        _mm256_store_ps(lane, best);
         const float before = greatest;
-        for (const float value : lane) greatest = std::max(greatest, value);
+        greatest = std::max(greatest, greatest_lane(best));
         const float factor = before == kLeast ? 0.0f : std::exp(before - greatest);
         const __m256 origin = _mm256_set1_ps(greatest);
         __m256 total = _mm256_setzero_ps();
         simd::for_lanes(0, seen, [&](std::int64_t j, auto lanes) {
-            const __m256 p = simd::exp(_mm256_sub_ps(simd::load(scores + j, lanes), origin));
+            const __m256 p = exp_below(_mm256_sub_ps(simd::load(scores + j, lanes), origin));
             total = _mm256_add_ps(total, only(p, lanes, _mm256_setzero_ps()));
             simd::store(scores + j, p, lanes);
         });
-        sum = sum * factor + static_cast<float>(simd::sum_of(total));
+        sum = sum * factor + sum_of_lanes(total);
         return factor;
     }
 };
@@ -78,7 +76,8 @@ struct Forward {
     bool drops;
     dropout_mask::Mask mask;
 
-    void run_head(std::int64_t index, const Scratch& scratch) const {
+    // `next` is the head that comes after it, or this one again.
+    void run_head(std::int64_t index, std::int64_t next, const Scratch& scratch) const {
         const std::int64_t b = index / e.heads, h = index % e.heads;
         const std::int64_t length = lengths == nullptr ? e.keys : lengths[b];
         const std::int64_t seen = e.num_seen(e.queries - 1, length);
@@ -89,6 +88,7 @@ struct Forward {
         for (std::int64_t first = 0; first < e.queries; first += kQueries) {
             const std::int64_t count = std::min(kQueries, e.queries - first);
             pack_rows(queries.from(first), count, e.size, static_cast<float>(e.scale()), scratch.queries);
+            prefetch(next, first / kQueries, (e.queries + kQueries - 1) / kQueries);
             run_tile({index, first, count, length}, scratch, outputs.from(first));
         }
     }
@@ -97,6 +97,13 @@ struct Forward {
     struct Tile {
         std::int64_t head, first, count, length;
     };
+
+    [[gnu::always_inline]] void prefetch(std::int64_t index, std::int64_t part, std::int64_t parts) const {
+        const std::int64_t b = index / e.heads, h = index % e.heads;
+        prefetch_rows(q.rows(e, e.queries, b, h), e.queries, e.size, part, parts);
+        prefetch_rows(k.rows(e, e.keys, b, h), e.keys, e.size, part, parts);
+        prefetch_rows(v.rows(e, e.keys, b, h), e.keys, e.size, part, parts);
+    }
 
     void run_tile(const Tile& tile, const Scratch& scratch, const Rows<T>& outputs) const {
         const auto [head, first, count, length] = tile;
@@ -147,7 +154,8 @@ void run_attention(const Signature& s, const AttentionExtent& e, const KernelArg
                                  mask};
         cpu::parallel_for(e.batch * e.heads, 1, s.num_threads, [&](cpu::Range heads, int thread) {
             const Scratch scratch(static_cast<float*>(a.workspace) + thread * Scratch::elements(e), e);
-            for (std::int64_t head = heads.begin; head < heads.end; ++head) forward.run_head(head, scratch);
+            for (std::int64_t head = heads.begin; head < heads.end; ++head)
+                forward.run_head(head, std::min(head + 1, heads.end - 1), scratch);
         });
     });
 }

@@ -126,6 +126,18 @@ struct Tensor {
     }
 };
 
+// Asks for the rows of share `part` of `parts`: rows lie far apart, and a head's work is long enough for the
+// next head's rows to come. Inlined, or g++ 12 takes a call that only prefetches for one without effect.
+template <typename T>
+[[gnu::always_inline]] inline void prefetch_rows(const Rows<const T>& rows, std::int64_t count,
+                                                 std::int64_t size, std::int64_t part, std::int64_t parts) {
+    const auto bytes = size * static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t r = count * part / parts; r < count * (part + 1) / parts; ++r) {
+        const char* row = reinterpret_cast<const char*>(rows.at(r));
+        for (std::int64_t at = 0; at < bytes; at += 64) _mm_prefetch(row + at, _MM_HINT_T1);
+    }
+}
+
 // to[count][padded(size)] = factor * from, zero beyond `size`.
 template <typename T>
 void pack_rows(const Rows<const T>& from, std::int64_t count, std::int64_t size, float factor, float* to) {
@@ -186,6 +198,34 @@ inline void drop_row(const dropout_mask::Mask& mask, std::int64_t first, float* 
 
 constexpr std::int64_t num_tile_keys(std::int64_t keys) {
     return (keys + kKeys - 1) / kKeys * kKeys;
+}
+
+// e^x for x that is not far above 0, else simd::exp with fewer steps: under -87.33 it is 1.2e-38 in place of
+// 0.
+inline __m256 exp_below(__m256 x) {
+    const __m256 bounded = _mm256_max_ps(_mm256_set1_ps(-87.33f), x);  // NaN stays
+    const __m256 n = _mm256_round_ps(_mm256_mul_ps(bounded, _mm256_set1_ps(1.44269504f)),
+                                     _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), bounded);
+    r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
+    __m256 p = _mm256_set1_ps(1.0f / 5040);
+    for (const float coefficient : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
+        p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(coefficient));
+    const __m256i exponent =
+        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+    return _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
+}
+
+// The greatest lane and the sum of lanes, pairwise.
+inline float greatest_lane(__m256 v) {
+    __m128 w = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    w = _mm_max_ps(w, _mm_movehl_ps(w, w));
+    return _mm_cvtss_f32(_mm_max_ss(w, _mm_movehdup_ps(w)));
+}
+inline float sum_of_lanes(__m256 v) {
+    __m128 w = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    w = _mm_add_ps(w, _mm_movehl_ps(w, w));
+    return _mm_cvtss_f32(_mm_add_ss(w, _mm_movehdup_ps(w)));
 }
 
 inline __m256 only(__m256 v, simd::Full, __m256) {
