@@ -1,0 +1,20 @@
+// A build without the CUDA toolkit.
+#include "backends/cuda/device.h"
+#include "core/error.h"
+
+namespace mpt::gpu {
+
+bool built_with_cuda() {
+    return false;
+}
+
+DeviceCount count_devices() {
+    return {0, "this build has no CUDA backend: cmake found no nvcc"};
+}
+
+std::unique_ptr<Device> open_device(int index) {
+    throw Error(ExitCode::kUsage, "device: cuda:" + std::to_string(index) + " asked for, but " +
+                                      count_devices().reason + "; use --device cpu or auto");
+}
+
+}  // namespace mpt::gpu
