@@ -60,6 +60,7 @@ struct Kernel {
     // Empty when it runs this signature; otherwise a sentence why not.
     std::string (*refusal)(const Signature&) = nullptr;
     PreparedKernel (*prepare)(const Signature&) = nullptr;
+    bool fast = true;  // worth a rewrite; not so a reference, or a fallback for what was fused elsewhere
 };
 
 // Kernels of one backend, fastest first within an op. An op's folder defines

@@ -116,7 +116,7 @@ bool has_fast_kernel(const KernelTable& kernels, const Graph& graph, const OpTyp
     }
     signature.outputs = op.infer(attributes, signature.inputs);
     const Kernel* kernel = choose_kernel(kernels, signature, nullptr);
-    return kernel != nullptr && kernel->name != "ref";
+    return kernel != nullptr && kernel->fast && kernel->name != "ref";
 }
 
 }  // namespace mpt

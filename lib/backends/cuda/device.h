@@ -98,6 +98,15 @@ class Event {
     virtual double ms_since(const Event& earlier) = 0;
 };
 
+// What a run wants of the libraries.
+struct DeviceSettings {
+    bool tf32 = false;           // products and convolutions of f32 may round their inputs to tf32
+    bool deterministic = true;   // no algorithm whose bits differ from run to run
+    bool measure = false;        // time the candidates on the device; otherwise the libraries' first choice
+    std::int64_t workspace_bytes = std::int64_t{256} << 20;  // most that a call may take
+    std::string journal;         // file that keeps measured choices; empty: none
+};
+
 class Device {
   public:
     explicit Device(DeviceInfo info) : info_(std::move(info)) {}
@@ -126,6 +135,9 @@ class Device {
     virtual Planned<ProductArgs> plan_product(const ProductSpec& spec) = 0;
     virtual Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) = 0;
 
+    const DeviceSettings& settings() const { return settings_; }
+    void set(const DeviceSettings& settings) { settings_ = settings; }
+
     void* stream() const { return stream_; }  // a cudaStream_t; of the twin its queue
 
   protected:
@@ -133,6 +145,7 @@ class Device {
 
   private:
     DeviceInfo info_;
+    DeviceSettings settings_;
 };
 
 // Device memory with an owner.
