@@ -265,6 +265,8 @@ TEST_CASE("a fused op's reference agrees with its decomposition") {
 
 TEST_CASE("every op has a precision class, a sample and a reference") {
     std::set<std::string_view> sampled;
+    // Text is generated on the CPU.
+    const std::set<std::string_view> decoding = {"cache_append", "cached_attention", "token_positions"};
     std::string lacking;
     for (const Sample& sample : sample_table().samples) {
         sampled.insert(sample.op->name);
@@ -276,7 +278,7 @@ TEST_CASE("every op has a precision class, a sample and a reference") {
         if (!sampled.contains(name)) lacking += name + ": no sample\n";
         if (reference_of(name) == nullptr && op->decompose == nullptr) lacking += name + ": no reference\n";
         if (cpu_kernels().by_op.find(name) == cpu_kernels().by_op.end()) lacking += name + ": no kernel\n";
-        if (cuda_host_kernels().by_op.find(name) == cuda_host_kernels().by_op.end())
+        if (cuda_host_kernels().by_op.find(name) == cuda_host_kernels().by_op.end() && !decoding.contains(name))
             lacking += name + ": no kernel for GPUs\n";
     }
     CHECK(lacking == "");

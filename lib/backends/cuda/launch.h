@@ -19,10 +19,10 @@
 #define MPT_REGISTER_CUDA(folder) void register_##folder##_cuda_host
 #define MPT_SHARED(T, name, count)      \
     static const char name##_key = 0;   \
-    const SharedArray<T> name(          \
+    const ::mpt::gpu::SharedArray<T> name(        \
         ::mpt::gpu::emulator::shared_buffer(&name##_key, static_cast<std::size_t>(count), sizeof(T), false))
 #define MPT_DYNAMIC_SHARED(T, name, count) \
-    const SharedArray<T> name(             \
+    const ::mpt::gpu::SharedArray<T> name(           \
         ::mpt::gpu::emulator::shared_buffer(nullptr, static_cast<std::size_t>(count), sizeof(T), true))
 #else
 #include <cuda_runtime.h>
@@ -33,10 +33,10 @@
 #define MPT_REGISTER_CUDA(folder) void register_##folder##_cuda
 #define MPT_SHARED(T, name, count)     \
     __shared__ T name##_memory[count]; \
-    const SharedArray<T> name { name##_memory }
+    const ::mpt::gpu::SharedArray<T> name { name##_memory }
 #define MPT_DYNAMIC_SHARED(T, name, count)                                    \
     extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];    \
-    const SharedArray<T> name { reinterpret_cast<T*>(dynamic_shared_memory) }
+    const ::mpt::gpu::SharedArray<T> name { reinterpret_cast<T*>(dynamic_shared_memory) }
 #endif
 
 namespace mpt::gpu {

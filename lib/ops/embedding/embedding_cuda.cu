@@ -37,7 +37,7 @@ void chain_kernel(std::int64_t tokens, const std::int32_t* ids, std::int32_t* ne
     if (later < tokens) has_earlier[later] = 1;
 }
 
-// A block for each first token of a chain adds the chain's rows up; other rows were set to zero before.
+// A block for each first token of a chain adds the chain's rows to what the table's row holds.
 template <int pack, typename T>
 MPT_KERNEL(kThreads)
 void backward_kernel(std::int64_t rows, std::int64_t width, std::int64_t padding, const T* grad_y,
@@ -46,7 +46,8 @@ void backward_kernel(std::int64_t rows, std::int64_t width, std::int64_t padding
     const std::int64_t token = gpu::block_index(), row = ids[token];
     if (has_earlier[token] != 0 || row == padding || row < 0 || row >= rows) return;
     for (std::int64_t c = gpu::thread_index() * std::int64_t{pack}; c < width; c += std::int64_t{kThreads} * pack) {
-        float sums[pack] = {};
+        float sums[pack];
+        gpu::load<pack>(grad_table + row * width + c, sums);
         for (std::int64_t t = token; t >= 0; t = next[t]) {
             float v[pack];
             gpu::load<pack>(grad_y + t * width + c, v);
@@ -77,34 +78,38 @@ void run_embedding(const Signature& s, const KernelArgs& a) {
     });
 }
 
+// With `buffer` 1 input 0 is what the gradient is added to, in its memory.
+template <int buffer>
 void run_embedding_backward(const Signature& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<EmbeddingBackwardAttributes>();
-    const std::int64_t tokens = s.in(1).shape.num_elements(), width = s.out(0).shape[1];
+    const std::int64_t tokens = s.in(buffer + 1).shape.num_elements(), width = s.out(0).shape[1];
     auto* next = static_cast<std::int32_t*>(a.workspace);
     std::int32_t* has_earlier = next + tokens;
-    s.device->fill_zero(a.out<float>(0), static_cast<std::size_t>(s.out(0).bytes()));
+    if (buffer == 0) s.device->fill_zero(a.out<float>(0), static_cast<std::size_t>(s.out(0).bytes()));
     s.device->fill_zero(has_earlier, static_cast<std::size_t>(tokens) * sizeof(std::int32_t));
     gpu::launch(*s.device,
                 {.blocks = gpu::blocks_for(tokens, kThreads), .threads = kThreads, .threads_meet = false},
-                chain_kernel, tokens, a.in<std::int32_t>(1), next, has_earlier);
-    gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+                chain_kernel, tokens, a.in<std::int32_t>(buffer + 1), next, has_earlier);
+    gpu::with_storage(s.in(buffer).dtype, [&]<typename T>(T) {
         with_pack<T>(width, [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(*s.device, {.blocks = tokens, .threads = kThreads, .threads_meet = false},
-                        backward_kernel<pack, T>, s.out(0).shape[0], width, attributes.padding_id, a.in<T>(0),
-                        a.in<std::int32_t>(1), next, has_earlier, a.out<float>(0));
+                        backward_kernel<pack, T>, s.out(0).shape[0], width, attributes.padding_id, a.in<T>(buffer),
+                        a.in<std::int32_t>(buffer + 1), next, has_earlier, a.out<float>(0));
         });
     });
 }
 
+template <int buffer>
 std::size_t chain_bytes(const Signature& s) {
-    return 2 * static_cast<std::size_t>(s.in(1).shape.num_elements()) * sizeof(std::int32_t);
+    return 2 * static_cast<std::size_t>(s.in(buffer + 1).shape.num_elements()) * sizeof(std::int32_t);
 }
 
 }  // namespace
 
 MPT_REGISTER_CUDA(embedding)(KernelTable& table) {
     table.add(gpu::kernel<run_embedding>(embedding_op));
-    table.add(gpu::kernel<run_embedding_backward, chain_bytes>(embedding_backward_op));
+    table.add(gpu::kernel<run_embedding_backward<0>, chain_bytes<0>>(embedding_backward_op));
+    table.add(gpu::kernel<run_embedding_backward<1>, chain_bytes<1>>(embedding_backward_accumulate_op));
 }
 
 }  // namespace mpt

@@ -6,6 +6,11 @@ namespace mpt {
 
 namespace {
 
+// The accumulating gradient has its buffer first.
+int first_factor(const Signature& s) {
+    return s.op == &linear_backward_weight_accumulate_op ? 1 : 0;
+}
+
 gpu::ProductSpec product_of(const Signature& s) {
     gpu::ProductSpec p;
     p.m = s.out(0).shape[0];
@@ -20,18 +25,24 @@ gpu::ProductSpec product_of(const Signature& s) {
     } else if (s.op == &linear_backward_data_op) {
         p.k = s.in(0).shape[1];
     } else {
-        p.k = s.in(0).shape[0];
+        p.input = s.in(first_factor(s)).dtype;
+        p.k = s.in(first_factor(s)).shape[0];
         p.transposed_a = true;
+        p.accumulate = s.op == &linear_backward_weight_accumulate_op;
     }
     return p;
 }
 
-gpu::ProductArgs arguments(const gpu::ProductSpec& p, const KernelArgs& a) {
-    return {a.inputs[0], a.inputs[1], a.outputs[0], p.bias ? a.in<float>(2) : nullptr, a.workspace};
+gpu::ProductArgs arguments(const Signature& s, const gpu::ProductSpec& p, const KernelArgs& a) {
+    const auto first = static_cast<std::size_t>(first_factor(s));
+    return {a.inputs[first], a.inputs[first + 1], a.outputs[0], p.bias ? a.in<float>(2) : nullptr, a.workspace};
 }
 
 std::string refusal(const Signature& s) {
-    if (s.in(0).dtype != s.in(1).dtype) return "needs one type of data";
+    const int first = first_factor(s);
+    if (s.in(first).dtype != s.in(first + 1).dtype) return "needs one type of data";
+    if (s.attributes.as<LinearAttributes>().of_input != Pointwise::kIdentity)
+        return "takes no activation into the product";
     return gpu::refusal(s);
 }
 
@@ -44,18 +55,19 @@ std::string library_refusal(const Signature& s) {
 PreparedKernel prepare_library(const Signature& s) {
     const gpu::ProductSpec p = product_of(s);
     const gpu::Planned<gpu::ProductArgs> plan = s.device->plan_product(p);
-    return {[p, plan](const KernelArgs& a) { plan.run(arguments(p, a)); }, plan.workspace_bytes, plan.description};
+    return {[s, p, plan](const KernelArgs& a) { plan.run(arguments(s, p, a)); }, plan.workspace_bytes, plan.description};
 }
 
 void run_own(const Signature& s, const KernelArgs& a) {
     const gpu::ProductSpec p = product_of(s);
-    gpu::own_product(*s.device, p, arguments(p, a));
+    gpu::own_product(*s.device, p, arguments(s, p, a));
 }
 
 }  // namespace
 
 MPT_REGISTER_CUDA(linear)(KernelTable& table) {
-    for (const OpType* op : {&linear_op, &linear_backward_data_op, &linear_backward_weight_op}) {
+    for (const OpType* op : {&linear_op, &linear_backward_data_op, &linear_backward_weight_op,
+                             &linear_backward_weight_accumulate_op}) {
         table.add({op->name, "cublaslt", library_refusal, prepare_library});
         table.add(gpu::kernel<run_own>(*op, refusal));
     }

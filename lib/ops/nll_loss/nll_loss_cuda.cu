@@ -1,5 +1,6 @@
 #include "backends/cuda/rows.h"
 #include "ops/cuda_kernel.h"
+#include "ops/log_softmax/log_softmax.h"
 #include "ops/nll_loss/nll_loss.h"
 
 namespace mpt {
@@ -8,11 +9,11 @@ namespace {
 
 template <typename T>
 MPT_KERNEL(gpu::kRowThreads)
-void row_kernel(std::int64_t rows, std::int64_t classes, std::int32_t ignored, float smoothing, const T* logp,
+void row_kernel(std::int64_t rows, std::int64_t columns, std::int64_t classes, std::int32_t ignored, float smoothing, const T* logp,
                 const std::int32_t* labels, float* losses) {
     const gpu::RowGroup<gpu::kLanes> group;
     if (group.row >= rows) return;
-    const T* row = logp + group.row * classes;
+    const T* row = logp + group.row * columns;
     float sum = 0;
     if (smoothing != 0)
         group.template for_packs<1>(classes, [&](std::int64_t i) { sum += gpu::widen(row[i]); });
@@ -27,23 +28,24 @@ void row_kernel(std::int64_t rows, std::int64_t classes, std::int32_t ignored, f
 struct Gradient {
     const float* seed;
     const std::int32_t* labels;
-    std::int64_t classes;
+    std::int64_t columns, classes;
     std::int32_t ignored;
     float smoothing;
     MPT_DEVICE float operator()(std::int64_t i) const {
-        const std::int32_t label = labels[i / classes];
-        const float target =
-            (i % classes == label ? 1 - smoothing : 0.0f) + smoothing / static_cast<float>(classes);
-        return label == ignored ? 0.0f : -*seed * target;
+        const std::int32_t label = labels[i / columns];
+        const std::int64_t c = i % columns;
+        const float target = (c == label ? 1 - smoothing : 0.0f) + smoothing / static_cast<float>(classes);
+        return c >= classes || label == ignored ? 0.0f : -*seed * target;
     }
 };
 
 void run_forward(const Signature& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
-    const std::int64_t rows = s.in(0).shape[0], classes = s.in(0).shape[1];
+    const std::int64_t rows = s.in(0).shape[0], columns = s.in(0).shape[1];
+    const std::int64_t classes = num_classes(attributes.vocabulary, columns);
     auto* losses = static_cast<float*>(a.workspace);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::launch(*s.device, gpu::row_launch<gpu::kLanes>(rows), row_kernel<T>, rows, classes,
+        gpu::launch(*s.device, gpu::row_launch<gpu::kLanes>(rows), row_kernel<T>, rows, columns, classes,
                     static_cast<std::int32_t>(attributes.ignore_index),
                     static_cast<float>(attributes.label_smoothing), a.in<T>(0), a.in<std::int32_t>(1), losses);
     });
@@ -54,6 +56,7 @@ void run_forward(const Signature& s, const KernelArgs& a) {
 void run_backward(const Signature& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
     const Gradient f{a.in<float>(0), a.in<std::int32_t>(2), s.out(0).shape[1],
+                     num_classes(attributes.vocabulary, s.out(0).shape[1]),
                      static_cast<std::int32_t>(attributes.ignore_index),
                      static_cast<float>(attributes.label_smoothing)};
     gpu::with_storage(s.out(0).dtype,

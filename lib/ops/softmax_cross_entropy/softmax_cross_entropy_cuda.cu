@@ -1,5 +1,6 @@
 #include "backends/cuda/rows.h"
 #include "ops/cuda_kernel.h"
+#include "ops/log_softmax/log_softmax.h"
 #include "ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace mpt {
@@ -8,7 +9,7 @@ namespace {
 
 struct Labels {
     const std::int32_t* labels;
-    std::int64_t rows, classes;
+    std::int64_t rows, columns, classes;  // columns from `classes` on only pad the rows
     std::int32_t ignored;
     float smoothing;
 };
@@ -19,22 +20,23 @@ MPT_KERNEL(gpu::kRowThreads)
 void forward_kernel(Labels l, const T* z, float* logsumexp, float* losses) {
     const gpu::RowGroup<lanes> group;
     if (lanes == gpu::kLanes && group.row >= l.rows) return;
-    const T* row = z + group.row * l.classes;
+    const T* row = z + group.row * l.columns;
     float most = -INFINITY, total = 0;
-    group.template for_packs<pack>(l.classes, [&](std::int64_t i) {
+    group.template for_packs<pack>(l.columns, [&](std::int64_t i) {
         float v[pack];
         gpu::load<pack>(row + i, v);
         for (int k = 0; k < pack; ++k) {
+            if (i + k >= l.classes) continue;
             most = v[k] > most || v[k] != v[k] ? v[k] : most;
             total += v[k];
         }
     });
     most = group.greatest(most);
     float sum = 0;
-    group.template for_packs<pack>(l.classes, [&](std::int64_t i) {
+    group.template for_packs<pack>(l.columns, [&](std::int64_t i) {
         float v[pack];
         gpu::load<pack>(row + i, v);
-        for (int k = 0; k < pack; ++k) sum += std::exp(v[k] - most);
+        for (int k = 0; k < pack; ++k) sum += i + k < l.classes ? std::exp(v[k] - most) : 0.0f;
     });
     const float log_sum = std::log(group.sum(sum));
     total = group.sum(total);
@@ -60,21 +62,22 @@ void backward_kernel(Labels l, const float* seed, const T* z, const float* logsu
     const float shift = logsumexp[group.row];
     const float factor = *seed;
     const float rest = l.smoothing / static_cast<float>(l.classes);
-    group.template for_packs<pack>(l.classes, [&](std::int64_t i) {
+    group.template for_packs<pack>(l.columns, [&](std::int64_t i) {
         float v[pack];
-        gpu::load<pack>(z + group.row * l.classes + i, v);
+        gpu::load<pack>(z + group.row * l.columns + i, v);
         for (int k = 0; k < pack; ++k) {
             const float target = (i + k == label ? 1 - l.smoothing : 0.0f) + rest;
-            v[k] = label == l.ignored ? 0.0f : factor * (std::exp(v[k] - shift) - target);
+            const bool none = i + k >= l.classes || label == l.ignored;
+            v[k] = none ? 0.0f : factor * (std::exp(v[k] - shift) - target);
         }
-        gpu::store<pack>(grad_z + group.row * l.classes + i, v);
+        gpu::store<pack>(grad_z + group.row * l.columns + i, v);
     });
 }
 
 Labels labels_of(const Signature& s, const KernelArgs& a, int logits, int labels) {
     const auto& attributes = s.attributes.as<LossAttributes>();
     return {a.in<std::int32_t>(labels), s.in(logits).shape[0], s.in(logits).shape[1],
-            static_cast<std::int32_t>(attributes.ignore_index), static_cast<float>(attributes.label_smoothing)};
+            num_classes(attributes.vocabulary, s.in(logits).shape[1]), static_cast<std::int32_t>(attributes.ignore_index), static_cast<float>(attributes.label_smoothing)};
 }
 
 void run_forward(const Signature& s, const KernelArgs& a) {
@@ -82,7 +85,7 @@ void run_forward(const Signature& s, const KernelArgs& a) {
     auto* losses = static_cast<float*>(a.workspace);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
-            l.classes, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
+            l.columns, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
                 gpu::launch(*s.device, gpu::row_launch<lanes>(l.rows), forward_kernel<lanes, pack, T>, l, a.in<T>(0),
                             a.out<float>(1), losses);
             });
@@ -95,7 +98,7 @@ void run_backward(const Signature& s, const KernelArgs& a) {
     const Labels l = labels_of(s, a, 1, 2);
     gpu::with_storage(s.in(1).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
-            l.classes, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
+            l.columns, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
                 gpu::Launch shape = gpu::row_launch<lanes>(l.rows);
                 shape.threads_meet = false;
                 gpu::launch(*s.device, shape, backward_kernel<lanes, pack, T>, l, a.in<float>(0), a.in<T>(1),
