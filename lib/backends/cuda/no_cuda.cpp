@@ -1,5 +1,6 @@
 // A build without the CUDA toolkit.
 #include "backends/cuda/device.h"
+#include "backends/cuda/gemm_variants.h"
 #include "core/error.h"
 
 namespace mpt::gpu {
@@ -13,8 +14,12 @@ DeviceCount count_devices() {
 }
 
 std::unique_ptr<Device> open_device(int index) {
-    throw Error(ExitCode::kUsage, "device: cuda:" + std::to_string(index) + " asked for, but " +
+    throw Error(ExitCode::kUsage, "--device cuda:" + std::to_string(index) + ": " +
                                       count_devices().reason + "; use --device cpu or auto");
+}
+
+std::vector<GemmVariant> gemm_variants(Device&, std::int64_t, std::int64_t, std::int64_t) {
+    return {};
 }
 
 }  // namespace mpt::gpu

@@ -110,8 +110,8 @@ std::unique_ptr<Device> open_device(int index) {
     const DeviceCount found = count_devices();
     if (index >= found.count)
         throw Error(ExitCode::kUsage,
-                    "device: cuda:" + std::to_string(index) + " asked for, but there " +
-                        (found.count == 0 ? "is " + found.reason : "are only " + std::to_string(found.count) + " GPUs") +
+                    "--device cuda:" + std::to_string(index) + ": " +
+                        (found.count == 0 ? found.reason : "there are " + std::to_string(found.count) + " GPUs") +
                         "; use --device cpu or auto");
     return std::make_unique<CudaDevice>(index);
 }
