@@ -25,7 +25,8 @@ nlohmann::json described(const gpu::Device& device) {
     const gpu::Peaks peaks = gpu::peaks_of(info);
     return {{"device", fmt::format("cuda:{}", info.index)},
             {"name", info.name},
-            {"compute_capability", fmt::format("{}.{}", info.compute_capability / 10, info.compute_capability % 10)},
+            {"compute_capability",
+             fmt::format("{}.{}", info.compute_capability / 10, info.compute_capability % 10)},
             {"generation", gpu::generation_of(info.compute_capability)},
             {"tensor_core_formats", gpu::tensor_formats(info.compute_capability)},
             {"sms", info.num_sms},
@@ -33,7 +34,11 @@ nlohmann::json described(const gpu::Device& device) {
             {"memory_bytes", info.memory_bytes},
             {"memory_gb_per_second", gpu::memory_gb_per_second(info)},
             {"dense_tflops",
-             {{"fp32", peaks.f32}, {"tf32", peaks.tf32}, {"f16", peaks.f16}, {"bf16", peaks.bf16}, {"fp8", peaks.fp8}}},
+             {{"fp32", peaks.f32},
+              {"tf32", peaks.tf32},
+              {"f16", peaks.f16},
+              {"bf16", peaks.bf16},
+              {"fp8", peaks.fp8}}},
             {"driver", info.driver},
             {"cuda_runtime", info.runtime},
             {"cudnn", info.cudnn},
@@ -42,18 +47,21 @@ nlohmann::json described(const gpu::Device& device) {
 }
 
 void print_gpu(const nlohmann::json& d) {
-    fmt::print("{}: {}, {} (compute capability {})\n", d["device"].get<std::string>(), d["name"].get<std::string>(),
-               d["generation"].get<std::string>(), d["compute_capability"].get<std::string>());
+    fmt::print("{}: {}, {} (compute capability {})\n", d["device"].get<std::string>(),
+               d["name"].get<std::string>(), d["generation"].get<std::string>(),
+               d["compute_capability"].get<std::string>());
     fmt::print("  Tensor Cores: {}; {} SMs at {} MHz; {:.1f} GiB at {:.0f} GB/s\n",
                joined(d["tensor_core_formats"].get<std::vector<std::string>>()), d["sms"].get<int>(),
-               d["sm_clock_mhz"].get<int>(), static_cast<double>(d["memory_bytes"].get<std::int64_t>()) / 0x1p30,
+               d["sm_clock_mhz"].get<int>(),
+               static_cast<double>(d["memory_bytes"].get<std::int64_t>()) / 0x1p30,
                d["memory_gb_per_second"].get<double>());
     std::string peaks;
     for (const auto& [format, value] : d["dense_tflops"].items())
         if (value.get<double>() > 0) peaks += fmt::format(" {} {:.0f}", format, value.get<double>());
     fmt::print("  dense peaks, TFLOP/s at this clock:{} (GeForce: half of it on Tensor Cores)\n", peaks);
-    fmt::print("  driver {}, CUDA {}, cuDNN {}, cuBLASLt {}\n  precision.mode: {}\n", d["driver"].get<std::string>(),
-               d["cuda_runtime"].get<std::string>(), d["cudnn"].get<std::string>(), d["cublaslt"].get<std::string>(),
+    fmt::print("  driver {}, CUDA {}, cuDNN {}, cuBLASLt {}\n  precision.mode: {}\n",
+               d["driver"].get<std::string>(), d["cuda_runtime"].get<std::string>(),
+               d["cudnn"].get<std::string>(), d["cublaslt"].get<std::string>(),
                d["precision_modes"].get<std::string>());
 }
 
@@ -77,8 +85,9 @@ int devices_command(const std::vector<std::string>& arguments) {
     }
     for (const auto& gpu : all["gpus"]) print_gpu(gpu);
     if (!found.reason.empty()) fmt::print("cuda: {}\n", found.reason);
-    fmt::print("cpu: {} usable cores, {}\n  precision.mode: {} (narrow types are stored, arithmetic is f32)\n",
-               cpu::num_usable_cores(), cpu::instruction_sets(), modes_of(nullptr));
+    fmt::print(
+        "cpu: {} usable cores, {}\n  precision.mode: {} (narrow types are stored, arithmetic is f32)\n",
+        cpu::num_usable_cores(), cpu::instruction_sets(), modes_of(nullptr));
     return 0;
 }
 

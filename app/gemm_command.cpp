@@ -25,9 +25,10 @@ struct Size {
 Size size_of_text(const std::string& text) {
     Size s;
     char rest = 0;
-    if (std::sscanf(text.c_str(), "%ldx%ldx%ld%c", &s.m, &s.n, &s.k, &rest) != 3 || s.m < 1 || s.n < 1 || s.k < 1 ||
-        std::max({s.m, s.n, s.k}) > 65536)
-        throw Error(ExitCode::kUsage, "--sizes " + text + ": sizes are MxNxK from 1 to 65536, e.g. 4096x4096x4096");
+    if (std::sscanf(text.c_str(), "%ldx%ldx%ld%c", &s.m, &s.n, &s.k, &rest) != 3 || s.m < 1 || s.n < 1 ||
+        s.k < 1 || std::max({s.m, s.n, s.k}) > 65536)
+        throw Error(ExitCode::kUsage,
+                    "--sizes " + text + ": sizes are MxNxK from 1 to 65536, e.g. 4096x4096x4096");
     return s;
 }
 
@@ -51,13 +52,17 @@ double median_seconds(const std::function<void()>& work) {
 }
 
 void print_header() {
-    fmt::print("{:<20} {:<6} {:<22} {:>10} {:>10} {:>8}\n", "m x n x k", "type", "way", "ms", "TFLOP/s", "of peak");
+    fmt::print("{:<20} {:<6} {:<22} {:>10} {:>10} {:>8}\n", "m x n x k", "type", "way", "ms", "TFLOP/s",
+               "of peak");
 }
 
-void print_row(const Size& s, const std::string& precision, const std::string& way, double seconds, double peak) {
-    const double tflops = 2e-12 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k) / seconds;
-    fmt::print("{:<20} {:<6} {:<22} {:>10.3f} {:>10.3f} {:>8}\n", fmt::format("{}x{}x{}", s.m, s.n, s.k), precision, way,
-               seconds * 1e3, tflops, peak > 0 ? fmt::format("{:.0f} %", 100 * tflops / peak) : "-");
+void print_row(const Size& s, const std::string& precision, const std::string& way, double seconds,
+               double peak) {
+    const double tflops =
+        2e-12 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k) / seconds;
+    fmt::print("{:<20} {:<6} {:<22} {:>10.3f} {:>10.3f} {:>8}\n", fmt::format("{}x{}x{}", s.m, s.n, s.k),
+               precision, way, seconds * 1e3, tflops,
+               peak > 0 ? fmt::format("{:.0f} %", 100 * tflops / peak) : "-");
 }
 
 void measure_cpu(const Size& s) {
@@ -84,7 +89,8 @@ void measure_cpu(const Size& s) {
         std::vector<void*> scratch;
         add(static_cast<std::int64_t>(kernel.workspace_bytes), scratch);
         const double seconds = median_seconds([&] { kernel.run({in, out, scratch[0]}); });
-        print_row(s, std::string(name_of(dtype)), dtype == DType::f32 ? "cpu" : "cpu, stored only", seconds, 0);
+        print_row(s, std::string(name_of(dtype)), dtype == DType::f32 ? "cpu" : "cpu, stored only", seconds,
+                  0);
     }
 }
 
@@ -96,13 +102,15 @@ void measure_gpu(gpu::Device& device, const Size& s) {
     };
     for (const gpu::GemmVariant& v : gpu::gemm_variants(device, s.m, s.n, s.k)) {
         if (!v.run) {
-            fmt::print("{:<20} {:<6} {:<22} {}\n", fmt::format("{}x{}x{}", s.m, s.n, s.k), v.precision, v.name, v.refusal);
+            fmt::print("{:<20} {:<6} {:<22} {}\n", fmt::format("{}x{}x{}", s.m, s.n, s.k), v.precision,
+                       v.name, v.refusal);
             continue;
         }
         const auto bytes = [](std::int64_t elements, DType type) {
             return static_cast<std::size_t>(elements) * size_of(type);
         };
-        const gpu::Memory a(device, bytes(s.m * s.k, v.spec.input)), b(device, bytes(s.k * s.n, v.spec.input));
+        const gpu::Memory a(device, bytes(s.m * s.k, v.spec.input)),
+            b(device, bytes(s.k * s.n, v.spec.input));
         const gpu::Memory d(device, bytes(s.m * s.n, v.spec.output)), workspace(device, v.workspace_bytes);
         device.fill_zero(a.data(), a.bytes());
         device.fill_zero(b.data(), b.bytes());
@@ -124,7 +132,8 @@ int gemm_command(const std::vector<std::string>& arguments) {
     CLI::App app("Measures matrix products, TFLOP/s per precision.", "mpt-train gemm");
     std::vector<std::string> sizes;
     std::string where = "auto";
-    app.add_option("--sizes", sizes, "MxNxK,... (default: 1024x1024x1024 on a CPU, 8192x8192x8192 on a GPU)")->delimiter(',');
+    app.add_option("--sizes", sizes, "MxNxK,... (default: 1024x1024x1024 on a CPU, 8192x8192x8192 on a GPU)")
+        ->delimiter(',');
     app.add_option("--device", where, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     const bool on_gpu = where == "cuda" || (where == "auto" && gpu::count_devices().count > 0);
@@ -132,7 +141,9 @@ int gemm_command(const std::vector<std::string>& arguments) {
     if (sizes.empty()) sizes = {on_gpu ? "8192x8192x8192" : "1024x1024x1024"};
     std::vector<Size> parsed;
     for (const std::string& text : sizes) parsed.push_back(size_of_text(text));
-    fmt::print("{}\n", on_gpu ? device->info().name : fmt::format("CPU, {} threads; narrow types are stored, arithmetic is f32", cpu::num_usable_cores()));
+    fmt::print("{}\n", on_gpu ? device->info().name
+                              : fmt::format("CPU, {} threads; narrow types are stored, arithmetic is f32",
+                                            cpu::num_usable_cores()));
     print_header();
     for (const Size& size : parsed) on_gpu ? measure_gpu(*device, size) : measure_cpu(size);
     return 0;

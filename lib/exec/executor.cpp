@@ -36,7 +36,8 @@ void Executor::stage() {
     }
     pinned_ = device_->allocate_pinned(std::max<std::size_t>(bytes, 1));
     staged_.assign(plan_.graph.values.size(), nullptr);
-    for (std::size_t i = 0; i < ids.size(); ++i) staged_[static_cast<std::size_t>(ids[i])] = pinned_ + offsets[i];
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        staged_[static_cast<std::size_t>(ids[i])] = pinned_ + offsets[i];
 }
 
 void Executor::copy_inputs() const {

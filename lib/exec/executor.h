@@ -1,5 +1,6 @@
-// Runs a plan: kernels in order on fixed addresses. Decides nothing. On a device the first run enqueues step by
-// step, which loads code; the second is recorded, with the copies of inputs and outputs, and replayed from then on.
+// Runs a plan: kernels in order on fixed addresses. Decides nothing. On a device the first run enqueues step
+// by step, which loads code; the second is recorded, with the copies of inputs and outputs, and replayed from
+// then on.
 #pragma once
 
 #include <functional>

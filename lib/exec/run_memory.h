@@ -1,6 +1,6 @@
-// The memory of a run where its steps run, and the regions of the store where the host sees them. On a CPU, and
-// on the host twin, these are one; of a GPU the host keeps a copy of the regions that is brought up to date when
-// it is asked for and carried back before the next step.
+// The memory of a run where its steps run, and the regions of the store where the host sees them. On a CPU,
+// and on the host twin, these are one; of a GPU the host keeps a copy of the regions that is brought up to
+// date when it is asked for and carried back before the next step.
 #pragma once
 
 #include <vector>
@@ -31,8 +31,8 @@ class RunMemory {
     bool apart() const { return device_ != nullptr && !device_->info().host_memory; }
 
     gpu::Device* device_ = nullptr;
-    cpu::Arena arena_;        // of a CPU
-    gpu::Memory memory_;      // of a device
+    cpu::Arena arena_;    // of a CPU
+    gpu::Memory memory_;  // of a device
     std::vector<std::byte> mirror_;
     Store store_, host_store_;
     std::size_t region_bytes_ = 0;  // of all regions

@@ -37,11 +37,11 @@ inline std::size_t no_workspace(const Signature&) {
 template <Body body, WorkspaceBytes workspace = no_workspace>
 Kernel kernel(const OpType& op, std::string (*refuses)(const Signature&) = refusal) {
     return {op.name, "cuda", refuses, [](const Signature& signature) {
-                return PreparedKernel{
-                    [signature](const KernelArgs& args) {
-                        if (signature.outputs[0].shape.num_elements() != 0) body(signature, args);
-                    },
-                    workspace(signature), "cuda"};
+                return PreparedKernel{[signature](const KernelArgs& args) {
+                                          if (signature.outputs[0].shape.num_elements() != 0)
+                                              body(signature, args);
+                                      },
+                                      workspace(signature), "cuda"};
             }};
 }
 

@@ -75,7 +75,7 @@ void norm_forward_kernel(NormForward<T> n) {
 template <Centre centre, typename T>
 void norm_forward(Device& device, const NormForward<T>& n) {
     with_row_shape<kPerPack<T>>(n.width, [&]<int lanes, int pack>(std::integral_constant<int, lanes>,
-                                                                 std::integral_constant<int, pack>) {
+                                                                  std::integral_constant<int, pack>) {
         launch(device, row_launch<lanes>(n.rows), norm_forward_kernel<lanes, pack, centre, T>, n);
     });
 }
@@ -90,7 +90,8 @@ struct NormBackward {
     std::int64_t rows, width;
 };
 
-// grad_x = rstd (g - average(g) - xhat average(g xhat)) with g = grad_y gain; no first average without a centre.
+// grad_x = rstd (g - average(g) - xhat average(g xhat)) with g = grad_y gain; no first average without a
+// centre.
 template <int lanes, int pack, Centre centre, typename T>
 MPT_KERNEL(kRowThreads)
 void norm_backward_kernel(NormBackward<T> n) {
@@ -131,7 +132,8 @@ struct NormTerms {
     using Column = NoColumn;
     const float *mean, *rstd;
     MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t row, const Column&, float (&terms)[kTerms], float grad_y, float x) const {
+    MPT_DEVICE float operator()(std::int64_t row, const Column&, float (&terms)[kTerms], float grad_y,
+                                float x) const {
         const float centred = centre == Centre::kMean ? x - mean[row] : x;
         terms[0] = grad_y * centred * rstd[row];
         if constexpr (centre == Centre::kMean) terms[1] = grad_y;
@@ -146,9 +148,10 @@ void norm_backward(Device& device, const NormBackward<T>& n, void* workspace) {
     StoreSums<NormTerms<centre>::kTerms> store_sums;
     store_sums.to[0] = n.grad_gain;
     if constexpr (centre == Centre::kMean) store_sums.to[1] = n.grad_bias;
-    column_sums(device, n.rows, n.width, terms, store_sums, workspace, static_cast<float*>(nullptr), n.grad_y, n.x);
+    column_sums(device, n.rows, n.width, terms, store_sums, workspace, static_cast<float*>(nullptr), n.grad_y,
+                n.x);
     with_row_shape<kPerPack<T>>(n.width, [&]<int lanes, int pack>(std::integral_constant<int, lanes>,
-                                                                 std::integral_constant<int, pack>) {
+                                                                  std::integral_constant<int, pack>) {
         launch(device, row_launch<lanes>(n.rows), norm_backward_kernel<lanes, pack, centre, T>, n);
     });
 }

@@ -1,5 +1,5 @@
-// How the GPU kernels of the update ops walk the flat regions: a block of threads for each block of a segment,
-// which a small table on the device lists. For *_cuda.cu files only.
+// How the GPU kernels of the update ops walk the flat regions: a block of threads for each block of a
+// segment, which a small table on the device lists. For *_cuda.cu files only.
 //
 // A rule is a struct that is passed by value:
 //   struct Factors {...};                                 scalars, worked out in f64 by one thread of a block
@@ -118,7 +118,8 @@ void update_kernel(Rule rule, UpdateRegions<M, N> r, const float* ratios) {
     const int packs = block.elements / kPack;
     for (int p = thread_index(); p < packs; p += kUpdateThreads)
         run(std::integral_constant<int, kPack>{}, std::int64_t{p} * kPack);
-    if (const int i = packs * kPack + thread_index(); i < block.elements) run(std::integral_constant<int, 1>{}, i);
+    if (const int i = packs * kPack + thread_index(); i < block.elements)
+        run(std::integral_constant<int, 1>{}, i);
 }
 
 // Sums of squares of a segment's masters and of another quantity, from those of its blocks; then
@@ -155,7 +156,8 @@ void measure_kernel(Rule rule, UpdateRegions<M, N> r, double* squares) {
     for (int i = thread_index(); i < block.elements; i += kUpdateThreads) {
         const std::int64_t at = block.begin + i;
         const float w = widen(r.master[at]);
-        float m = r.moment1 == nullptr ? 0.0f : r.moment1[at], v = r.moment2 == nullptr ? 0.0f : r.moment2[at];
+        float m = r.moment1 == nullptr ? 0.0f : r.moment1[at],
+              v = r.moment2 == nullptr ? 0.0f : r.moment2[at];
         const float measured = rule.measured(f, r.gradient[at], w, m, v);
         if (Rule::kMovesMoments) {
             r.moment1[at] = m;
@@ -177,14 +179,11 @@ void with_regions(const UpdateSlots& slots, const Signature& s, const KernelArgs
                   const Body& body) {
     const auto memory = [&](int slot) { return slot != kNone && s.has(slot) ? a.out<void>(slot) : nullptr; };
     const auto run = [&]<typename M, typename N>(M, N) {
-        body(UpdateRegions<M, N>{static_cast<M*>(memory(slots.master)),
-                                 static_cast<float*>(memory(slots.gradient)),
-                                 static_cast<float*>(memory(slots.moment1)),
-                                 static_cast<float*>(memory(slots.moment2)),
-                                 static_cast<N*>(memory(slots.narrow)),
-                                 a.in<StepControl>(slots.control),
-                                 reinterpret_cast<const UpdateBlock*>(blocks.data()),
-                                 largest_finite(s.in(slots.master).dtype)});
+        body(UpdateRegions<M, N>{
+            static_cast<M*>(memory(slots.master)), static_cast<float*>(memory(slots.gradient)),
+            static_cast<float*>(memory(slots.moment1)), static_cast<float*>(memory(slots.moment2)),
+            static_cast<N*>(memory(slots.narrow)), a.in<StepControl>(slots.control),
+            reinterpret_cast<const UpdateBlock*>(blocks.data()), largest_finite(s.in(slots.master).dtype)});
     };
     const DType master = s.in(slots.master).dtype;
     const bool bf16_copy = s.has(slots.narrow) && s.in(slots.narrow).dtype == DType::bf16;
@@ -204,8 +203,8 @@ PreparedKernel prepare_update(const Signature& s, const UpdateSlots& slots, cons
     return {[s, slots, rule, blocks, count](const KernelArgs& a) {
                 if (count == 0) return;
                 with_regions(slots, s, a, *blocks, [&]<typename M, typename N>(const UpdateRegions<M, N>& r) {
-                    launch(*s.device, {.blocks = count, .threads = kUpdateThreads}, update_kernel<Rule, M, N>, rule,
-                           r, static_cast<const float*>(nullptr));
+                    launch(*s.device, {.blocks = count, .threads = kUpdateThreads}, update_kernel<Rule, M, N>,
+                           rule, r, static_cast<const float*>(nullptr));
                 });
             },
             0, "cuda"};
@@ -226,12 +225,13 @@ PreparedKernel prepare_layerwise(const Signature& s, const UpdateSlots& slots, c
                 auto* squares = static_cast<double*>(a.workspace);
                 auto* ratios = reinterpret_cast<float*>(static_cast<std::byte*>(a.workspace) + squares_bytes);
                 with_regions(slots, s, a, *blocks, [&]<typename M, typename N>(const UpdateRegions<M, N>& r) {
-                    launch(*s.device, {.blocks = count, .threads = kUpdateThreads}, measure_kernel<Rule, M, N>, rule,
-                           r, squares);
-                    launch(*s.device, {.blocks = num_segments, .threads = kRowThreads}, ratio_kernel<Rule>, rule,
-                           reinterpret_cast<const UpdateSegment*>(places->data()), squares, r.control, ratios);
-                    launch(*s.device, {.blocks = count, .threads = kUpdateThreads}, update_kernel<Rule, M, N>, rule,
-                           r, ratios);
+                    launch(*s.device, {.blocks = count, .threads = kUpdateThreads},
+                           measure_kernel<Rule, M, N>, rule, r, squares);
+                    launch(*s.device, {.blocks = num_segments, .threads = kRowThreads}, ratio_kernel<Rule>,
+                           rule, reinterpret_cast<const UpdateSegment*>(places->data()), squares, r.control,
+                           ratios);
+                    launch(*s.device, {.blocks = count, .threads = kUpdateThreads}, update_kernel<Rule, M, N>,
+                           rule, r, ratios);
                 });
             },
             squares_bytes + static_cast<std::size_t>(num_segments) * sizeof(float), "cuda, f64 norms"};

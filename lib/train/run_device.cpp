@@ -71,13 +71,15 @@ RunsOn run_device(const RunConfig& config) {
         on.kernels = config.debug.reference_kernels ? reference_kernels() : cpu_kernels();
     }
     if (config.precision.mode == PrecisionMode::kFp8)
-        throw Error(ExitCode::kUsage,
-                    "precision.mode: fp8 is for the matrix products of Transformers on GPUs of compute capability "
-                    "8.9 and later; this device (" + name_of_device(on.device) + ") runs " + modes_of(on.device));
+        throw Error(
+            ExitCode::kUsage,
+            "precision.mode: fp8 is for the matrix products of Transformers on GPUs of compute capability "
+            "8.9 and later; this device (" +
+                name_of_device(on.device) + ") runs " + modes_of(on.device));
     if (!runs_mode(on.device, config.precision.mode))
         throw Error(ExitCode::kUsage, "precision.mode: " + std::string(name_of(config.precision.mode)) +
-                                          " is not for this device, " + name_of_device(on.device) + "; it runs " +
-                                          modes_of(on.device));
+                                          " is not for this device, " + name_of_device(on.device) +
+                                          "; it runs " + modes_of(on.device));
     return on;
 }
 

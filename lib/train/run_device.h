@@ -12,7 +12,7 @@ namespace mpt {
 
 struct RunsOn {
     KernelTable kernels;
-    gpu::Device* device = nullptr;               // null: the CPU
+    gpu::Device* device = nullptr;                   // null: the CPU
     std::unique_ptr<gpu::Device> owned_device = {};  // where nobody else keeps it
 };
 

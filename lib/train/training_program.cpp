@@ -183,8 +183,7 @@ void TrainingProgram::allocate() {
     Impl& p = *impl_;
     p.memory = RunMemory(p.device, p.variables, p.layout, p.config.memory.huge_pages, p.num_threads);
     for (auto* plans : {&p.micro_steps, &p.evaluations})
-        for (auto& [shape, compiled] : *plans)
-            compiled.executor = p.executor_of(compiled.plan);
+        for (auto& [shape, compiled] : *plans) compiled.executor = p.executor_of(compiled.plan);
     p.update.executor = p.executor_of(p.update.plan);
 }
 

@@ -1,5 +1,6 @@
-// Updates on the host twin against their f64 references, from the same random state: values within f32 rounding,
-// gradients left zero, skipped updates that change nothing else; and gradient_check on the buffers of H05.
+// Updates on the host twin against their f64 references, from the same random state: values within f32
+// rounding, gradients left zero, skipped updates that change nothing else; and gradient_check on the buffers
+// of H05.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -35,8 +36,9 @@ struct Regions {
 };
 
 // Values of every region after one update.
-std::vector<std::vector<double>> updated(const OpType& op, const Attributes& attributes, const Regions& regions,
-                                         const StepControl& control, const KernelTable& table, gpu::Device* device) {
+std::vector<std::vector<double>> updated(const OpType& op, const Attributes& attributes,
+                                         const Regions& regions, const StepControl& control,
+                                         const KernelTable& table, gpu::Device* device) {
     const bool two = op.must_alias.size() == 5;
     const UpdateSlots slots = two ? kTwoMoments : kOneMoment;
     Signature s;
@@ -57,7 +59,8 @@ std::vector<std::vector<double>> updated(const OpType& op, const Attributes& att
         buffers.push_back(std::make_unique<GuardedBuffer>(static_cast<std::size_t>(s.inputs[i].bytes())));
         // Second moments are not negative.
         if (i + 1 < s.inputs.size())
-            buffers.back()->write(s.inputs[i].dtype, drawn(i, static_cast<int>(i) == slots.moment2 ? 0 : -1, 1));
+            buffers.back()->write(s.inputs[i].dtype,
+                                  drawn(i, static_cast<int>(i) == slots.moment2 ? 0 : -1, 1));
         in.push_back(s.present[i] ? buffers.back()->data() : nullptr);
     }
     std::memcpy(buffers.back()->data(), &control, sizeof control);
@@ -104,12 +107,15 @@ StepControl control_of(bool skip) {
 TEST_CASE("updates on the host twin agree with their references") {
     gpu::HostTwin twin;
     for (const auto& [op, attributes] : optimizers())
-        for (const Regions& regions : {Regions{DType::f32, DType::f16, true}, Regions{DType::f32, DType::bf16, true},
-                                       Regions{DType::f32, DType::f16, false}, Regions{DType::f16, DType::f16, false}})
+        for (const Regions& regions :
+             {Regions{DType::f32, DType::f16, true}, Regions{DType::f32, DType::bf16, true},
+              Regions{DType::f32, DType::f16, false}, Regions{DType::f16, DType::f16, false}})
             for (const bool skip : {false, true}) {
                 INFO(op->name << ' ' << attributes.text() << ' ' << name_of(regions.master_type)
-                              << (regions.has_narrow ? name_of(regions.narrow_type) : "") << (skip ? " skip" : ""));
-                const auto got = updated(*op, attributes, regions, control_of(skip), cuda_host_kernels(), &twin);
+                              << (regions.has_narrow ? name_of(regions.narrow_type) : "")
+                              << (skip ? " skip" : ""));
+                const auto got =
+                    updated(*op, attributes, regions, control_of(skip), cuda_host_kernels(), &twin);
                 const auto expected =
                     updated(*op, attributes, regions, control_of(skip), reference_kernels(), nullptr);
                 double worst = 0;

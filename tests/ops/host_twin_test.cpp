@@ -1,10 +1,11 @@
-// What the host twin promises: planted faults of kernels are found, work is ordered, a recording replays with new
-// data, memory is guarded.
+// What the host twin promises: planted faults of kernels are found, work is ordered, a recording replays with
+// new data, memory is guarded.
+#include "backends/cuda/host_twin/host_twin.h"
+
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <vector>
 
-#include "backends/cuda/host_twin/host_twin.h"
 #include "backends/cuda/rows.h"
 #include "core/error.h"
 
@@ -53,7 +54,8 @@ TEST_CASE("the twin runs a kernel with a barrier as a GPU does, in either order 
         std::vector<float> in(kThreads), out(kThreads);
         for (int t = 0; t < kThreads; ++t) in[static_cast<std::size_t>(t)] = static_cast<float>(t);
         rotate(twin, Fault::kNone, in.data(), out.data());
-        for (int t = 0; t < kThreads; ++t) CHECK(out[static_cast<std::size_t>(t)] == static_cast<float>((t + 1) % kThreads));
+        for (int t = 0; t < kThreads; ++t)
+            CHECK(out[static_cast<std::size_t>(t)] == static_cast<float>((t + 1) % kThreads));
     }
 }
 
@@ -112,7 +114,8 @@ void last_writer_kernel(float* out) {
 TEST_CASE("a reduction tree without barriers is a race, whatever its result") {
     gpu::HostTwin twin;
     float out = 0;
-    CHECK_THROWS_WITH(gpu::launch(twin, {.threads = kThreads}, race_kernel, &out), Contains("race in shared memory"));
+    CHECK_THROWS_WITH(gpu::launch(twin, {.threads = kThreads}, race_kernel, &out),
+                      Contains("race in shared memory"));
 }
 
 TEST_CASE("a barrier in a kernel launched as one whose threads never meet is told") {
@@ -136,7 +139,8 @@ TEST_CASE("a recording replays kernels and copies with the data of the moment") 
     const gpu::Memory in(twin, kThreads * sizeof(float)), out(twin, kThreads * sizeof(float));
     const std::unique_ptr<gpu::Recording> recording = twin.capture([&] {
         twin.copy(in.data(), host.data(), in.bytes());
-        rotate(twin, Fault::kNone, reinterpret_cast<const float*>(in.data()), reinterpret_cast<float*>(out.data()));
+        rotate(twin, Fault::kNone, reinterpret_cast<const float*>(in.data()),
+               reinterpret_cast<float*>(out.data()));
         twin.copy(result.data(), out.data(), out.bytes());
     });
     CHECK(recording->num_nodes() == 3);

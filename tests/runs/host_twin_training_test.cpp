@@ -1,5 +1,5 @@
-// Whole training steps of the CUDA backend on the host twin: device memory, capture and replay, accumulation, a
-// skipped update, and the host's view of the regions; against the same run on the CPU.
+// Whole training steps of the CUDA backend on the host twin: device memory, capture and replay, accumulation,
+// a skipped update, and the host's view of the regions; against the same run on the CPU.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -68,8 +68,10 @@ Trace train(TrainingProgram& program, const DataDescription& data, int updates, 
                     random.below(128) + static_cast<std::uint64_t>(32 * labels[i / (pixels / kRows)]));
             MicroBatch batch;
             batch.shape.rows = batch.weight = kRows;
-            batch.inputs = {graph_input<std::uint8_t>("images", images), graph_input<std::int32_t>("labels", labels)};
-            loss += program.run_micro_step(batch, {.window_weight = 2 * kRows, .index = 2 * update + micro}).loss_sum;
+            batch.inputs = {graph_input<std::uint8_t>("images", images),
+                            graph_input<std::int32_t>("labels", labels)};
+            loss += program.run_micro_step(batch, {.window_weight = 2 * kRows, .index = 2 * update + micro})
+                        .loss_sum;
         }
         trace.losses.push_back(loss / static_cast<double>(2 * kRows));
         trace.controls.push_back(program.run_update());

@@ -1,5 +1,5 @@
-// Runs a prepared kernel whose arguments lie in guarded host memory on a device: straight away where the host's
-// memory is the device's (CPU, host twin), otherwise on copies, guards included, that are copied back.
+// Runs a prepared kernel whose arguments lie in guarded host memory on a device: straight away where the
+// host's memory is the device's (CPU, host twin), otherwise on copies, guards included, that are copied back.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,8 @@ inline void run_on(gpu::Device* device, const PreparedKernel& kernel, const Kern
         if (host == nullptr) return nullptr;
         for (std::size_t i = 0; i < buffers.size(); ++i)
             if (buffers[i]->data() == host)
-                return copies[i].data() + (static_cast<std::uint8_t*>(host) - buffers[i]->with_guards().data());
+                return copies[i].data() +
+                       (static_cast<std::uint8_t*>(host) - buffers[i]->with_guards().data());
         MPT_CHECK(false, "an argument in no buffer");
         return nullptr;
     };

@@ -1,6 +1,6 @@
-// Sums over the rows of [rows, columns] for every column, several terms at a time: batch-norm statistics, gradients
-// of gains and biases. Blocks sum slabs of rows in f32; a second kernel adds the slabs in f64 and hands the sums
-// to a function. One order of addition, whatever runs first.
+// Sums over the rows of [rows, columns] for every column, several terms at a time: batch-norm statistics,
+// gradients of gains and biases. Blocks sum slabs of rows in f32; a second kernel adds the slabs in f64 and
+// hands the sums to a function. One order of addition, whatever runs first.
 //
 // What is summed is given by a struct F:
 //   struct Column {...};                       what it keeps of a column while it walks the rows
@@ -40,7 +40,8 @@ inline ColumnTiles column_tiles(const Device& device, std::int64_t rows, std::in
 }
 
 // Of the partial sums; enough for any width of loads.
-inline std::size_t column_sums_bytes(const Device& device, std::int64_t rows, std::int64_t columns, int terms) {
+inline std::size_t column_sums_bytes(const Device& device, std::int64_t rows, std::int64_t columns,
+                                     int terms) {
     std::int64_t slabs = 1;
     for (const int pack : {1, 4, 8}) slabs = std::max(slabs, column_tiles(device, rows, columns, pack).slabs);
     return static_cast<std::size_t>(slabs * columns * terms) * sizeof(float);
@@ -50,7 +51,7 @@ template <int pack, typename F, typename Y, typename... X>
 MPT_KERNEL(kColumnThreads)
 void column_partials_kernel(F f, ColumnTiles tiles, float* partials, Y* y, const X*... x) {
     constexpr int kTerms = F::kTerms;
-    MPT_SHARED(float, of_thread, kTerms * pack * kColumnThreads);
+    MPT_SHARED(float, of_thread, kTerms* pack* kColumnThreads);
     const int across = thread_index() % tiles.across, down = thread_index() / tiles.across;
     const int rows_down = kColumnThreads / tiles.across;
     const std::int64_t column = (block_index() * tiles.across + across) * pack;
@@ -60,7 +61,8 @@ void column_partials_kernel(F f, ColumnTiles tiles, float* partials, Y* y, const
         MPT_UNROLL
         for (int k = 0; k < pack; ++k) of_column[k] = f.column(column + k);
         const std::int64_t begin = block_index_y() * tiles.rows_of_slab;
-        const std::int64_t end = begin + tiles.rows_of_slab < tiles.rows ? begin + tiles.rows_of_slab : tiles.rows;
+        const std::int64_t end =
+            begin + tiles.rows_of_slab < tiles.rows ? begin + tiles.rows_of_slab : tiles.rows;
         for (std::int64_t row = begin + down; row < end; row += rows_down) {
             const std::int64_t at = row * tiles.columns + column;
             float values[sizeof...(X)][pack];
@@ -75,7 +77,8 @@ void column_partials_kernel(F f, ColumnTiles tiles, float* partials, Y* y, const
                     MPT_UNROLL
                     for (int t = 0; t < kTerms; ++t) sums[t][k] += terms[t];
                 }
-            }(std::index_sequence_for<X...>{});
+            }
+            (std::index_sequence_for<X...>{});
             if constexpr (F::kStores) store<pack>(y + at, out);
         }
     }
@@ -101,7 +104,7 @@ template <int terms, typename Finish>
 MPT_KERNEL(kColumnThreads)
 void column_finish_kernel(Finish finish, ColumnTiles tiles, const float* partials) {
     constexpr int kAcross = 32, kDown = kColumnThreads / kAcross;
-    MPT_SHARED(double, of_thread, terms * kColumnThreads);
+    MPT_SHARED(double, of_thread, terms* kColumnThreads);
     const int lane = thread_index() % kAcross, down = thread_index() / kAcross;
     const std::int64_t column = block_index() * kAcross + lane;
     double sums[terms] = {};

@@ -1,6 +1,7 @@
 // One device as the rest of the trainer sees it: memory, one ordered stream of work, capture and replay, and
 // the vendor's products and convolutions. Two implementations: an NVIDIA GPU (cuda_device.cpp) and a twin on
-// the CPU for tests (host_twin/), which runs the same kernel sources one fiber a thread. No CUDA headers here.
+// the CPU for tests (host_twin/), which runs the same kernel sources one fiber a thread. No CUDA headers
+// here.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ struct DeviceInfo {
     std::int64_t memory_bytes = 0;
     std::int64_t l2_bytes = 0;
     std::int64_t shared_bytes_per_block = 48 * 1024;
-    bool host_memory = false;  // the host may read and write the device's memory
+    bool host_memory = false;                    // the host may read and write the device's memory
     std::string driver, runtime, cudnn, cublas;  // versions
 };
 
@@ -100,11 +101,11 @@ class Event {
 
 // What a run wants of the libraries.
 struct DeviceSettings {
-    bool tf32 = false;           // products and convolutions of f32 may round their inputs to tf32
-    bool deterministic = true;   // no algorithm whose bits differ from run to run
-    bool measure = false;        // time the candidates on the device; otherwise the libraries' first choice
+    bool tf32 = false;          // products and convolutions of f32 may round their inputs to tf32
+    bool deterministic = true;  // no algorithm whose bits differ from run to run
+    bool measure = false;       // time the candidates on the device; otherwise the libraries' first choice
     std::int64_t workspace_bytes = std::int64_t{256} << 20;  // most that a call may take
-    std::string journal;         // file that keeps measured choices; empty: none
+    std::string journal;                                     // file that keeps measured choices; empty: none
 };
 
 class Device {

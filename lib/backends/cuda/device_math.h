@@ -130,16 +130,17 @@ constexpr int kPerPack = static_cast<int>(16 / std::min({sizeof(T)...}));
 
 inline constexpr int kLanes = 32;
 
-// The sum over the `width` lanes (a power of two up to 32) that share the upper bits of the lane's number; every lane gets it.
+// The sum over the `width` lanes (a power of two up to 32) that share the upper bits of the lane's number;
+// every lane gets it.
 template <int width = kLanes, typename T>
 MPT_DEVICE T sum_lanes(T value) {
-MPT_UNROLL
+    MPT_UNROLL
     for (int mask = width / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
     return value;
 }
 template <int width = kLanes, typename T>
 MPT_DEVICE T greatest_of_lanes(T value) {
-MPT_UNROLL
+    MPT_UNROLL
     for (int mask = width / 2; mask > 0; mask /= 2) {
         const T other = shuffle_xor(value, mask);
         value = other > value || other != other ? other : value;

@@ -1,5 +1,5 @@
-// Matrix products a GPU can be measured with, for `mpt-train gemm`: through cuBLASLt, through our own kernel on
-// Tensor Cores (WMMA), and on plain CUDA cores. All row-major d[m,n] = a[m,k] b[k,n] with f32 sums.
+// Matrix products a GPU can be measured with, for `mpt-train gemm`: through cuBLASLt, through our own kernel
+// on Tensor Cores (WMMA), and on plain CUDA cores. All row-major d[m,n] = a[m,k] b[k,n] with f32 sums.
 #pragma once
 
 #include <functional>

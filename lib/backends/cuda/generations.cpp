@@ -4,7 +4,8 @@ namespace mpt::gpu {
 
 namespace {
 
-// Of one SM: f32 lanes of plain cores, and f16 multiply-adds a clock of its Tensor Cores (NVIDIA's white papers).
+// Of one SM: f32 lanes of plain cores, and f16 multiply-adds a clock of its Tensor Cores (NVIDIA's white
+// papers).
 struct Core {
     int first;  // compute capability it begins with
     const char* generation;
@@ -12,9 +13,9 @@ struct Core {
     bool bf16, fp8, sparsity;
 };
 constexpr Core kCores[] = {
-    {70, "Volta", 64, 512, false, false, false},   {75, "Turing", 64, 512, false, false, false},
-    {80, "Ampere", 64, 1024, true, false, true},   {86, "Ampere", 128, 512, true, false, true},
-    {89, "Ada", 128, 512, true, true, true},       {90, "Hopper", 128, 2048, true, true, true},
+    {70, "Volta", 64, 512, false, false, false},     {75, "Turing", 64, 512, false, false, false},
+    {80, "Ampere", 64, 1024, true, false, true},     {86, "Ampere", 128, 512, true, false, true},
+    {89, "Ada", 128, 512, true, true, true},         {90, "Hopper", 128, 2048, true, true, true},
     {100, "Blackwell", 128, 4096, true, true, true}, {120, "Blackwell", 128, 512, true, true, true},
 };
 

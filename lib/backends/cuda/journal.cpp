@@ -4,7 +4,8 @@
 
 namespace mpt::gpu {
 
-Journal::Journal(std::string path, std::string machine) : path_(std::move(path)), machine_(std::move(machine)) {
+Journal::Journal(std::string path, std::string machine)
+    : path_(std::move(path)), machine_(std::move(machine)) {
     if (path_.empty()) return;
     std::ifstream file(path_);
     for (std::string line; std::getline(file, line);) {

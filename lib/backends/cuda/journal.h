@@ -1,6 +1,6 @@
-// A text file that keeps what was measured, so that the next run takes the same choices without measuring: a line
-// `machine<TAB>what<TAB>choice`. Other machines' lines are kept. A file that cannot be read or written is no
-// failure of a run: choices are then measured anew.
+// A text file that keeps what was measured, so that the next run takes the same choices without measuring: a
+// line `machine<TAB>what<TAB>choice`. Other machines' lines are kept. A file that cannot be read or written
+// is no failure of a run: choices are then measured anew.
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
-// Kernels are written once, in .cu files, with what stands here instead of CUDA's own words; nvcc makes device
-// code of them, g++ (with MPT_HOST_TWIN) fibers of the host twin. Rules: blocks are one-dimensional; shared
-// memory is MPT_SHARED; no atomics, so that every sum has one order; a kernel whose threads never meet (no
-// barrier, shuffle or shared memory) may say so, which the twin runs faster.
+// Kernels are written once, in .cu files, with what stands here instead of CUDA's own words; nvcc makes
+// device code of them, g++ (with MPT_HOST_TWIN) fibers of the host twin. Rules: blocks are one-dimensional;
+// shared memory is MPT_SHARED; no atomics, so that every sum has one order; a kernel whose threads never meet
+// (no barrier, shuffle or shared memory) may say so, which the twin runs faster.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 #define MPT_DEVICE inline
 #define MPT_UNROLL
 #define MPT_REGISTER_CUDA(folder) void register_##folder##_cuda_host
-#define MPT_SHARED(T, name, count)      \
-    static const char name##_key = 0;   \
-    const ::mpt::gpu::SharedArray<T> name(        \
+#define MPT_SHARED(T, name, count)         \
+    static const char name##_key = 0;      \
+    const ::mpt::gpu::SharedArray<T> name( \
         ::mpt::gpu::emulator::shared_buffer(&name##_key, static_cast<std::size_t>(count), sizeof(T), false))
 #define MPT_DYNAMIC_SHARED(T, name, count) \
-    const ::mpt::gpu::SharedArray<T> name(           \
+    const ::mpt::gpu::SharedArray<T> name( \
         ::mpt::gpu::emulator::shared_buffer(nullptr, static_cast<std::size_t>(count), sizeof(T), true))
 #else
 #include <cuda_runtime.h>
@@ -31,12 +31,16 @@
 #define MPT_DEVICE __device__ __forceinline__
 #define MPT_UNROLL _Pragma("unroll")
 #define MPT_REGISTER_CUDA(folder) void register_##folder##_cuda
-#define MPT_SHARED(T, name, count)     \
-    __shared__ T name##_memory[count]; \
-    const ::mpt::gpu::SharedArray<T> name { name##_memory }
-#define MPT_DYNAMIC_SHARED(T, name, count)                                    \
-    extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];    \
-    const ::mpt::gpu::SharedArray<T> name { reinterpret_cast<T*>(dynamic_shared_memory) }
+#define MPT_SHARED(T, name, count)          \
+    __shared__ T name##_memory[count];      \
+    const ::mpt::gpu::SharedArray<T> name { \
+        name##_memory                       \
+    }
+#define MPT_DYNAMIC_SHARED(T, name, count)                                 \
+    extern __shared__ __align__(16) unsigned char dynamic_shared_memory[]; \
+    const ::mpt::gpu::SharedArray<T> name {                                \
+        reinterpret_cast<T*>(dynamic_shared_memory)                        \
+    }
 #endif
 
 namespace mpt::gpu {
@@ -97,8 +101,11 @@ T shuffle_xor(T value, int mask, std::source_location where = std::source_locati
 template <typename... P>
 void launch(Device& device, const Launch& shape, void (*kernel)(P...), std::type_identity_t<P>... arguments) {
     emulator::Queue& queue = *static_cast<emulator::Queue*>(device.stream());
-    const emulator::Grid grid = {static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.blocks_y),
-                                 static_cast<unsigned>(shape.threads), shape.shared_bytes, shape.threads_meet,
+    const emulator::Grid grid = {static_cast<unsigned>(shape.blocks),
+                                 static_cast<unsigned>(shape.blocks_y),
+                                 static_cast<unsigned>(shape.threads),
+                                 shape.shared_bytes,
+                                 shape.threads_meet,
                                  queue.last_first};
     queue.submit([=] { emulator::run_grid(grid, [=] { kernel(arguments...); }); });
 }
@@ -140,7 +147,8 @@ MPT_DEVICE T shuffle_xor(T value, int mask) {
 
 template <typename... P>
 void launch(Device& device, const Launch& shape, void (*kernel)(P...), std::type_identity_t<P>... arguments) {
-    if (shape.shared_bytes > 48 * 1024) allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
+    if (shape.shared_bytes > 48 * 1024)
+        allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
     const dim3 grid(static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.blocks_y));
     kernel<<<grid, dim3(static_cast<unsigned>(shape.threads)), shape.shared_bytes,
              static_cast<cudaStream_t>(device.stream())>>>(arguments...);

@@ -1,4 +1,5 @@
-// Element-wise kernels: y[i] = f(x1[i], x2[i], ...), and the same with f32 vectors a channel (the last dimension).
+// Element-wise kernels: y[i] = f(x1[i], x2[i], ...), and the same with f32 vectors a channel (the last
+// dimension).
 #pragma once
 
 #include "backends/cuda/device_math.h"
@@ -11,7 +12,7 @@ inline constexpr int kMapThreads = 256;
 template <int count, typename F, typename... X>
 MPT_DEVICE void map_pack(const F& f, std::int64_t i, float (&y)[count], const X*... x) {
     auto one_by_one = [&](auto&... in) {
-MPT_UNROLL
+        MPT_UNROLL
         for (int k = 0; k < count; ++k) y[k] = f(i + k, in[k]...);
     };
     // An array for each input, filled by loads of 16 bytes.
@@ -22,7 +23,8 @@ MPT_UNROLL
     ((load<count>(x + i, inputs.values[next]), ++next), ...);
     [&]<std::size_t... index>(std::index_sequence<index...>) {
         one_by_one(inputs.values[index]...);
-    }(std::index_sequence_for<X...>{});
+    }
+    (std::index_sequence_for<X...>{});
 }
 
 // f(i, values...) -> float. Whole packs first; the last block's tail one by one.
@@ -67,12 +69,12 @@ void map_channels_kernel(F f, std::int64_t elements, std::int64_t channels, Y* y
     for (std::int64_t p = first; p < packs; p += num_blocks() * num_threads()) {
         const std::int64_t channel = p * kPack % channels;
         float of_channel[F::kVectors][kPack];
-MPT_UNROLL
+        MPT_UNROLL
         for (int v = 0; v < F::kVectors; ++v) {
             if (aligned) {
                 load<kPack>(f.vectors[v] + channel, of_channel[v]);
             } else {
-MPT_UNROLL
+                MPT_UNROLL
                 for (int k = 0; k < kPack; ++k) of_channel[v][k] = f.vectors[v][(channel + k) % channels];
             }
         }
@@ -96,7 +98,8 @@ MPT_UNROLL
 }
 
 template <typename F, typename Y, typename... X>
-void map_channels(Device& device, std::int64_t elements, std::int64_t channels, const F& f, Y* y, const X*... x) {
+void map_channels(Device& device, std::int64_t elements, std::int64_t channels, const F& f, Y* y,
+                  const X*... x) {
     if (elements == 0) return;
     constexpr int kPack = kPerPack<Y, X...>;
     launch(device,

@@ -14,8 +14,8 @@ DeviceCount count_devices() {
 }
 
 std::unique_ptr<Device> open_device(int index) {
-    throw Error(ExitCode::kUsage, "--device cuda:" + std::to_string(index) + ": " +
-                                      count_devices().reason + "; use --device cpu or auto");
+    throw Error(ExitCode::kUsage, "--device cuda:" + std::to_string(index) + ": " + count_devices().reason +
+                                      "; use --device cpu or auto");
 }
 
 std::vector<GemmVariant> gemm_variants(Device&, std::int64_t, std::int64_t, std::int64_t) {

@@ -1,5 +1,5 @@
-// A matrix product of our own on plain CUDA cores: 64 x 64 tiles in shared memory, four by four results a thread,
-// f32 sums. The fallback where cuBLASLt refuses, and one of the rows of `mpt-train gemm`.
+// A matrix product of our own on plain CUDA cores: 64 x 64 tiles in shared memory, four by four results a
+// thread, f32 sums. The fallback where cuBLASLt refuses, and one of the rows of `mpt-train gemm`.
 #pragma once
 
 #include "backends/cuda/device_math.h"
@@ -13,16 +13,18 @@ inline constexpr int kTile = 64, kTileDepth = 16, kTileThreads = 256;
 template <typename T, typename D>
 MPT_KERNEL(kTileThreads)
 void own_product_kernel(ProductSpec s, const T* a, const T* b, const float* bias, D* d) {
-    MPT_SHARED(float, tile_a, kTileDepth * kTile);
-    MPT_SHARED(float, tile_b, kTileDepth * kTile);
+    MPT_SHARED(float, tile_a, kTileDepth* kTile);
+    MPT_SHARED(float, tile_b, kTileDepth* kTile);
     const std::int64_t row0 = block_index_y() * kTile, column0 = block_index() * kTile;
     const int down = thread_index() / 16 * 4, across = thread_index() % 16 * 4;
     float sums[4][4] = {};
     for (std::int64_t k0 = 0; k0 < s.k; k0 += kTileDepth) {
         for (int i = thread_index(); i < kTileDepth * kTile; i += kTileThreads) {
             // Neighbouring threads read neighbouring elements, whichever way the matrix lies.
-            const int ka = s.transposed_a ? i / kTile : i % kTileDepth, ra = s.transposed_a ? i % kTile : i / kTileDepth;
-            const int kb = s.transposed_b ? i % kTileDepth : i / kTile, cb = s.transposed_b ? i / kTileDepth : i % kTile;
+            const int ka = s.transposed_a ? i / kTile : i % kTileDepth,
+                      ra = s.transposed_a ? i % kTile : i / kTileDepth;
+            const int kb = s.transposed_b ? i % kTileDepth : i / kTile,
+                      cb = s.transposed_b ? i / kTileDepth : i % kTile;
             const std::int64_t row = row0 + ra, column = column0 + cb;
             const bool has_a = row < s.m && k0 + ka < s.k, has_b = column < s.n && k0 + kb < s.k;
             const std::int64_t at_a = s.transposed_a ? (k0 + ka) * s.m + row : row * s.k + k0 + ka;
@@ -59,7 +61,8 @@ void own_product_kernel(ProductSpec s, const T* a, const T* b, const float* bias
 }
 
 inline void own_product(Device& device, const ProductSpec& s, const ProductArgs& args) {
-    const Launch shape = {.blocks = blocks_for(s.n, kTile), .threads = kTileThreads, .blocks_y = blocks_for(s.m, kTile)};
+    const Launch shape = {
+        .blocks = blocks_for(s.n, kTile), .threads = kTileThreads, .blocks_y = blocks_for(s.m, kTile)};
     with_storage(s.input, [&]<typename T>(T) {
         const auto run = [&]<typename D>(D) {
             launch(device, shape, own_product_kernel<T, D>, s, static_cast<const T*>(args.a),

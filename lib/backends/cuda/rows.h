@@ -1,4 +1,5 @@
-// Kernels that work row by row on [rows, width]: a warp a row where rows are short, a block where they are long.
+// Kernels that work row by row on [rows, width]: a warp a row where rows are short, a block where they are
+// long.
 #pragma once
 
 #include "backends/cuda/device_math.h"

@@ -3,9 +3,10 @@
 namespace mpt::gpu {
 
 std::string text_of(const ProductSpec& s) {
-    std::string text = "product " + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " " +
-                       (s.transposed_a ? "T" : "N") + (s.transposed_b ? "T" : "N") + " " +
-                       std::string(name_of(s.input)) + "->" + std::string(name_of(s.output));
+    std::string text = "product " + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" +
+                       std::to_string(s.k) + " " + (s.transposed_a ? "T" : "N") +
+                       (s.transposed_b ? "T" : "N") + " " + std::string(name_of(s.input)) + "->" +
+                       std::string(name_of(s.output));
     if (s.bias) text += " bias";
     if (s.accumulate) text += " accumulate";
     if (s.tf32) text += " tf32";
@@ -19,7 +20,8 @@ std::string text_of(const ConvolutionSpec& s) {
     const auto x = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + "x" + std::to_string(b); };
     std::string text = std::string("conv ") + kind + " " + std::to_string(s.n) + "x" + x(s.h, s.w) + "x" +
                        std::to_string(s.c) + " k" + std::to_string(s.k) + " " + x(s.r, s.s) + " /" +
-                       std::to_string(s.stride) + " +" + std::to_string(s.pad) + " " + std::string(name_of(s.dtype));
+                       std::to_string(s.stride) + " +" + std::to_string(s.pad) + " " +
+                       std::string(name_of(s.dtype));
     if (s.tf32) text += " tf32";
     return text;
 }

@@ -43,14 +43,16 @@ void run_backward_add(const Signature& s, const KernelArgs& a) {
 }
 
 std::size_t sums_bytes(const Signature& s) {
-    return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / s.in(0).shape[-1], s.in(0).shape[-1], 2);
+    return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / s.in(0).shape[-1],
+                                  s.in(0).shape[-1], 2);
 }
 
 }  // namespace
 
 MPT_REGISTER_CUDA(add_layer_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_add_layer_norm>(add_layer_norm_op, gpu::refusal_unless_same<0, 1>));
-    table.add(gpu::kernel<run_backward_add, sums_bytes>(layer_norm_backward_add_op, gpu::refusal_unless_same<0, 1, 5>));
+    table.add(gpu::kernel<run_backward_add, sums_bytes>(layer_norm_backward_add_op,
+                                                        gpu::refusal_unless_same<0, 1, 5>));
 }
 
 }  // namespace mpt

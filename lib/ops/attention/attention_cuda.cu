@@ -1,46 +1,15 @@
-// The unfused attention: no T x T matrix, but each score worked out by one thread with plain f32 products. It
-// serves where cuDNN has no plan (sm_75, odd head sizes, dropout, f32), and as its oracle.
-#include "backends/cuda/rows.h"
-#include "ops/attention/attention.h"
+// Attention by tiles for the usual head sizes, and row by row, each score by one thread, for any other.
+#include "ops/attention/attention_tiles_cuda.h"
 #include "ops/cuda_kernel.h"
-#include "ops/dropout/dropout_cuda.h"
 
 namespace mpt {
 
 namespace {
 
 constexpr int kThreads = gpu::kRowThreads;
-using gpu::SharedArray;  // MPT_DYNAMIC_SHARED names it
-
-// Rows of one head of q, k, v or one of their gradients: `row` elements apart, `batch` elements a batch.
-template <typename T>
-struct Rows {
-    T* data;
-    std::int64_t row, batch;
-    MPT_DEVICE T* at(std::int64_t b, std::int64_t h, std::int64_t size, std::int64_t index) const {
-        return data + b * batch + h * size + index * row;
-    }
-};
-
-struct Extent {
-    std::int64_t heads, queries, keys, size;
-    const std::int32_t* lengths;
-    const std::int32_t* step;
-    float scale;
-    bool causal;
-    gpu::DropoutMask dropout;
-
-    MPT_DEVICE std::int64_t num_seen(std::int64_t b, std::int64_t t) const {
-        std::int64_t seen = keys;
-        if (lengths != nullptr && lengths[b] < seen) seen = lengths[b];
-        if (causal && t + keys - queries + 1 < seen) seen = t + keys - queries + 1;
-        return seen < 0 ? 0 : seen;
-    }
-    MPT_DEVICE gpu::DropoutCounter counter() const { return dropout.counter(step == nullptr ? 0 : *step); }
-    MPT_DEVICE std::int64_t first_number(std::int64_t bh, std::int64_t t) const {
-        return (bh * queries + t) * ((keys + 63) / 64 * 64);
-    }
-};
+using gpu::AttentionBackward;
+using gpu::AttentionCall;
+using gpu::AttentionRows;
 
 template <int pack, typename T>
 MPT_DEVICE float dot(const T* a, const T* b, std::int64_t size) {
@@ -57,7 +26,8 @@ MPT_DEVICE float dot(const T* a, const T* b, std::int64_t size) {
 // A block for each query (x) of each head (y).
 template <int pack, typename T>
 MPT_KERNEL(kThreads)
-void forward_kernel(Extent e, Rows<const T> q, Rows<const T> k, Rows<const T> v, T* o, float* logsumexp) {
+void forward_kernel(AttentionCall e, AttentionRows<const T> q, AttentionRows<const T> k,
+                    AttentionRows<const T> v, T* o, float* logsumexp) {
     MPT_DYNAMIC_SHARED(float, p, e.keys);
     const std::int64_t t = gpu::block_index(), bh = gpu::block_index_y(), b = bh / e.heads, h = bh % e.heads;
     const std::int64_t seen = e.num_seen(b, t);
@@ -87,18 +57,9 @@ void forward_kernel(Extent e, Rows<const T> q, Rows<const T> k, Rows<const T> v,
     if (gpu::thread_index() == 0) logsumexp[bh * e.queries + t] = seen == 0 ? 0.0f : most + std::log(sum);
 }
 
-// What the backward kernels read; `along` is grad_o . o of each query, which the first of them writes.
-template <typename T>
-struct Backward {
-    Rows<const T> q, k, v, grad_o;
-    const T* o;
-    const float* logsumexp;
-    float* along;
-};
-
 template <int pack, typename T>
 MPT_KERNEL(kThreads)
-void query_kernel(Extent e, Backward<T> in, Rows<T> grad_q) {
+void query_kernel(AttentionCall e, AttentionBackward<T> in, AttentionRows<T> grad_q) {
     MPT_DYNAMIC_SHARED(float, grad_score, e.keys);
     const std::int64_t t = gpu::block_index(), bh = gpu::block_index_y(), b = bh / e.heads, h = bh % e.heads;
     const std::int64_t seen = e.num_seen(b, t);
@@ -114,7 +75,8 @@ void query_kernel(Extent e, Backward<T> in, Rows<T> grad_q) {
     for (std::int64_t j = gpu::thread_index(); j < seen; j += kThreads) {
         const float weight = std::exp(e.scale * dot<pack>(query, in.k.at(b, h, e.size, j), e.size) - shift);
         const float factor = e.dropout.factor(counter, e.first_number(bh, t) + j);
-        grad_score.put(j, e.scale * weight * (factor * dot<pack>(grad, in.v.at(b, h, e.size, j), e.size) - along));
+        grad_score.put(
+            j, e.scale * weight * (factor * dot<pack>(grad, in.v.at(b, h, e.size, j), e.size) - along));
     }
     gpu::sync_block();
     T* to = grad_q.at(b, h, e.size, t);
@@ -130,7 +92,7 @@ void query_kernel(Extent e, Backward<T> in, Rows<T> grad_q) {
 // A block for each key (x) of each head (y), over the queries that see it.
 template <int pack, typename T>
 MPT_KERNEL(kThreads)
-void key_kernel(Extent e, Backward<T> in, Rows<T> grad_k, Rows<T> grad_v) {
+void key_kernel(AttentionCall e, AttentionBackward<T> in, AttentionRows<T> grad_k, AttentionRows<T> grad_v) {
     MPT_DYNAMIC_SHARED(float, of_query, 2 * e.queries);  // gradients of scores, then weights
     const std::int64_t j = gpu::block_index(), bh = gpu::block_index_y(), b = bh / e.heads, h = bh % e.heads;
     const T* key = in.k.at(b, h, e.size, j);
@@ -163,10 +125,11 @@ void key_kernel(Extent e, Backward<T> in, Rows<T> grad_k, Rows<T> grad_v) {
 
 AttentionExtent extent_of(const Signature& s, bool backward) {
     const std::span<const TensorType> inputs(s.inputs);
-    return {attention_layout(*s.op), backward ? inputs.subspan(1) : inputs, s.attributes.as<AttentionAttributes>()};
+    return {attention_layout(*s.op), backward ? inputs.subspan(1) : inputs,
+            s.attributes.as<AttentionAttributes>()};
 }
 
-Extent device_extent(const Signature& s, const KernelArgs& a, const AttentionExtent& e, int optional) {
+AttentionCall device_extent(const Signature& s, const KernelArgs& a, const AttentionExtent& e, int optional) {
     const auto& attributes = s.attributes.as<AttentionAttributes>();
     return {e.heads,
             e.queries,
@@ -180,8 +143,8 @@ Extent device_extent(const Signature& s, const KernelArgs& a, const AttentionExt
 }
 
 template <typename T>
-Rows<T> rows_of(const AttentionLayout& layout, const AttentionExtent& e, std::size_t place,
-                std::span<void* const> tensors, std::size_t first) {
+AttentionRows<T> rows_of(const AttentionLayout& layout, const AttentionExtent& e, std::size_t place,
+                         std::span<void* const> tensors, std::size_t first) {
     const AttentionLayout::Place& p = layout.places[place];
     auto* data = static_cast<T*>(tensors[first + static_cast<std::size_t>(p.tensor)]);
     return {data + p.part * e.heads * e.size, e.row(p), (place == 0 ? e.queries : e.keys) * e.row(p)};
@@ -207,7 +170,7 @@ gpu::Launch shape_of(const AttentionExtent& e, std::int64_t blocks, std::int64_t
 void run_forward(const Signature& s, const KernelArgs& a) {
     const AttentionLayout& layout = attention_layout(*s.op);
     const AttentionExtent e = extent_of(s, false);
-    const Extent on_device = device_extent(s, a, e, layout.num_tensors);
+    const AttentionCall on_device = device_extent(s, a, e, layout.num_tensors);
     with_types(s.in(0).dtype, e.size, [&]<typename T, int pack>(T, std::integral_constant<int, pack>) {
         gpu::launch(*s.device, shape_of(e, e.queries, e.keys), forward_kernel<pack, T>, on_device,
                     rows_of<const T>(layout, e, 0, a.inputs, 0), rows_of<const T>(layout, e, 1, a.inputs, 0),
@@ -215,25 +178,91 @@ void run_forward(const Signature& s, const KernelArgs& a) {
     });
 }
 
+template <typename T>
+AttentionBackward<T> backward_of(const Signature&, const KernelArgs& a, const AttentionLayout& layout,
+                                 const AttentionExtent& e) {
+    const int n = layout.num_tensors;
+    AttentionBackward<T> in{};
+    in.q = rows_of<const T>(layout, e, 0, a.inputs, 1);
+    in.k = rows_of<const T>(layout, e, 1, a.inputs, 1);
+    in.v = rows_of<const T>(layout, e, 2, a.inputs, 1);
+    in.grad_o = {a.in<T>(0), e.heads * e.size, e.queries * e.heads * e.size};
+    in.o = a.in<T>(n + 1);
+    in.logsumexp = a.in<float>(n + 2);
+    in.along = static_cast<float*>(a.workspace);
+    return in;
+}
+
 void run_backward(const Signature& s, const KernelArgs& a) {
     const AttentionLayout& layout = attention_layout(*s.op);
     const AttentionExtent e = extent_of(s, true);
-    const int n = layout.num_tensors;
-    const Extent on_device = device_extent(s, a, e, n + 3);
+    const AttentionCall on_device = device_extent(s, a, e, layout.num_tensors + 3);
     with_types(s.in(0).dtype, e.size, [&]<typename T, int pack>(T, std::integral_constant<int, pack>) {
-        Backward<T> in{};
-        in.q = rows_of<const T>(layout, e, 0, a.inputs, 1);
-        in.k = rows_of<const T>(layout, e, 1, a.inputs, 1);
-        in.v = rows_of<const T>(layout, e, 2, a.inputs, 1);
-        in.grad_o = {a.in<T>(0), e.heads * e.size, e.queries * e.heads * e.size};
-        in.o = a.in<T>(n + 1);
-        in.logsumexp = a.in<float>(n + 2);
-        in.along = static_cast<float*>(a.workspace);
+        const AttentionBackward<T> in = backward_of<T>(s, a, layout, e);
         gpu::launch(*s.device, shape_of(e, e.queries, e.keys), query_kernel<pack, T>, on_device, in,
                     rows_of<T>(layout, e, 0, a.outputs, 0));
         gpu::launch(*s.device, shape_of(e, e.keys, 2 * e.queries), key_kernel<pack, T>, on_device, in,
                     rows_of<T>(layout, e, 1, a.outputs, 0), rows_of<T>(layout, e, 2, a.outputs, 0));
     });
+}
+
+// Calls run(T{}, head size as an integral constant) for the sizes that tiles take.
+template <typename Run>
+void with_tiles(DType dtype, std::int64_t size, const Run& run) {
+    gpu::with_storage(dtype, [&]<typename T>(T) {
+        if (size == 32) return run(T{}, std::integral_constant<int, 32>{});
+        if (size == 64) return run(T{}, std::integral_constant<int, 64>{});
+        if (size == 128) return run(T{}, std::integral_constant<int, 128>{});
+        run(T{}, std::integral_constant<int, 16>{});
+    });
+}
+
+gpu::Launch tile_shape(const AttentionExtent& e, std::int64_t rows, std::size_t bytes) {
+    return {.blocks = gpu::blocks_for(rows, gpu::kAttentionTile),
+            .threads = gpu::kAttentionThreads,
+            .blocks_y = e.batch * e.heads,
+            .shared_bytes = bytes};
+}
+
+void run_forward_tiles(const Signature& s, const KernelArgs& a) {
+    const AttentionLayout& layout = attention_layout(*s.op);
+    const AttentionExtent e = extent_of(s, false);
+    const AttentionCall call = device_extent(s, a, e, layout.num_tensors);
+    with_tiles(s.in(0).dtype, e.size, [&]<typename T, int size>(T, std::integral_constant<int, size>) {
+        gpu::launch(*s.device, tile_shape(e, e.queries, gpu::forward_tile_bytes<size>()),
+                    gpu::attention_forward_tiles<size, T>, call, rows_of<const T>(layout, e, 0, a.inputs, 0),
+                    rows_of<const T>(layout, e, 1, a.inputs, 0), rows_of<const T>(layout, e, 2, a.inputs, 0),
+                    a.out<T>(0), a.out<float>(1));
+    });
+}
+
+void run_backward_tiles(const Signature& s, const KernelArgs& a) {
+    const AttentionLayout& layout = attention_layout(*s.op);
+    const AttentionExtent e = extent_of(s, true);
+    const AttentionCall call = device_extent(s, a, e, layout.num_tensors + 3);
+    const std::int64_t rows = e.batch * e.heads * e.queries;
+    with_tiles(s.in(0).dtype, e.size, [&]<typename T, int size>(T, std::integral_constant<int, size>) {
+        const AttentionBackward<T> in = backward_of<T>(s, a, layout, e);
+        gpu::launch(*s.device, gpu::row_launch<gpu::kLanes>(rows), gpu::attention_along_kernel<T>, call, rows,
+                    in);
+        gpu::launch(*s.device, tile_shape(e, e.queries, gpu::backward_tile_bytes<size>()),
+                    gpu::attention_query_tiles<size, T>, call, in, rows_of<T>(layout, e, 0, a.outputs, 0));
+        gpu::launch(*s.device, tile_shape(e, e.keys, gpu::backward_tile_bytes<size>()),
+                    gpu::attention_key_tiles<size, T>, call, in, rows_of<T>(layout, e, 1, a.outputs, 0),
+                    rows_of<T>(layout, e, 2, a.outputs, 0));
+    });
+}
+
+std::string refusal_of_tiles(const Signature& s) {
+    const bool backward = s.op->name.ends_with("_backward");
+    const AttentionExtent e = extent_of(s, backward);
+    if (e.size != 16 && e.size != 32 && e.size != 64 && e.size != 128)
+        return "takes heads of 16, 32, 64 or 128";
+    const std::size_t tiles = 2 * static_cast<std::size_t>(e.size) * (gpu::kAttentionTile + gpu::kTileStride);
+    const std::size_t need = (tiles + 2 * gpu::score_floats()) * sizeof(float);
+    if (s.device != nullptr && static_cast<std::int64_t>(need) > s.device->info().shared_bytes_per_block)
+        return "tiles take " + std::to_string(need) + " bytes of shared memory";
+    return gpu::refusal(s);
 }
 
 std::size_t along_bytes(const Signature& s) {
@@ -253,10 +282,19 @@ std::string refusal(const Signature& s) {
 }  // namespace
 
 MPT_REGISTER_CUDA(attention)(KernelTable& table) {
-    for (const OpType* op : {&attention_op, &qkv_attention_op, &cross_attention_op})
-        table.add(gpu::kernel<run_forward>(*op, refusal));
-    for (const OpType* op : {&attention_backward_op, &qkv_attention_backward_op, &cross_attention_backward_op})
-        table.add(gpu::kernel<run_backward, along_bytes>(*op, refusal));
+    const auto add = [&](Kernel kernel, const char* name) {
+        kernel.name = name;
+        table.add(kernel);
+    };
+    for (const OpType* op : {&attention_op, &qkv_attention_op, &cross_attention_op}) {
+        add(gpu::kernel<run_forward_tiles>(*op, refusal_of_tiles), "tiles");
+        add(gpu::kernel<run_forward>(*op, refusal), "rows");
+    }
+    for (const OpType* op :
+         {&attention_backward_op, &qkv_attention_backward_op, &cross_attention_backward_op}) {
+        add(gpu::kernel<run_backward_tiles, along_bytes>(*op, refusal_of_tiles), "tiles");
+        add(gpu::kernel<run_backward, along_bytes>(*op, refusal), "rows");
+    }
 }
 
 }  // namespace mpt

@@ -71,11 +71,17 @@ void run_batch_norm(const Signature& s, const KernelArgs& a) {
     float* factor = vector_of(s, a, 0);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         const T* x = a.in<T>(0);
-        const Statistics<T> finish{x, a.in<float>(1), a.out<float>(1), a.out<float>(2), factor,
-                                   static_cast<double>(rows), s.attributes.as<BatchNormAttributes>().epsilon};
-        gpu::column_sums(*s.device, rows, channels, Moments<T>{x}, finish, a.workspace, static_cast<float*>(nullptr), x);
-        gpu::map_channels(*s.device, gpu::elements_of(s), channels, Apply{{a.out<float>(1), factor, a.in<float>(2)}},
-                          a.out<T>(0), x);
+        const Statistics<T> finish{x,
+                                   a.in<float>(1),
+                                   a.out<float>(1),
+                                   a.out<float>(2),
+                                   factor,
+                                   static_cast<double>(rows),
+                                   s.attributes.as<BatchNormAttributes>().epsilon};
+        gpu::column_sums(*s.device, rows, channels, Moments<T>{x}, finish, a.workspace,
+                         static_cast<float*>(nullptr), x);
+        gpu::map_channels(*s.device, gpu::elements_of(s), channels,
+                          Apply{{a.out<float>(1), factor, a.in<float>(2)}}, a.out<T>(0), x);
     });
 }
 
@@ -87,7 +93,8 @@ struct GradientSums {
     };
     const float *mean, *rstd;
     MPT_DEVICE Column column(std::int64_t c) const { return {mean[c], rstd[c]}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column& of, float (&terms)[2], float grad_y, float x) const {
+    MPT_DEVICE float operator()(std::int64_t, const Column& of, float (&terms)[2], float grad_y,
+                                float x) const {
         terms[0] = grad_y;
         terms[1] = grad_y * ((x - of.mean) * of.rstd);
         return 0;
@@ -108,7 +115,8 @@ struct GradientVectors {
 };
 
 struct ApplyGradient {
-    static constexpr int kVectors = 4;  // mean, gamma * rstd, average of grad_y, average of grad_y xhat * rstd
+    static constexpr int kVectors =
+        4;  // mean, gamma * rstd, average of grad_y, average of grad_y xhat * rstd
     const float* vectors[kVectors];
     MPT_DEVICE float operator()(const float (&v)[4], float grad_y, float x) const {
         return v[1] * (grad_y - v[2] - (x - v[0]) * v[3]);
@@ -124,8 +132,8 @@ void run_batch_norm_backward(const Signature& s, const KernelArgs& a) {
                                      factor,         average, slope,           static_cast<double>(rows)};
         gpu::column_sums(*s.device, rows, channels, GradientSums{mean, rstd}, finish, a.workspace,
                          static_cast<float*>(nullptr), a.in<T>(0), a.in<T>(1));
-        gpu::map_channels(*s.device, gpu::elements_of(s), channels, ApplyGradient{{mean, factor, average, slope}},
-                          a.out<T>(0), a.in<T>(0), a.in<T>(1));
+        gpu::map_channels(*s.device, gpu::elements_of(s), channels,
+                          ApplyGradient{{mean, factor, average, slope}}, a.out<T>(0), a.in<T>(0), a.in<T>(1));
     });
 }
 
@@ -147,9 +155,9 @@ void run_batch_norm_inference(const Signature& s, const KernelArgs& a) {
 }
 
 MPT_KERNEL(256)
-void running_statistics_kernel(RunningStatisticsAttributes attributes, std::int64_t channels, const float* old_mean,
-                               const float* old_variance, const float* mean, const float* rstd, float* new_mean,
-                               float* new_variance) {
+void running_statistics_kernel(RunningStatisticsAttributes attributes, std::int64_t channels,
+                               const float* old_mean, const float* old_variance, const float* mean,
+                               const float* rstd, float* new_mean, float* new_variance) {
     const std::int64_t c = gpu::block_index() * 256 + gpu::thread_index();
     if (c >= channels) return;
     const double r = static_cast<double>(rstd[c]), count = static_cast<double>(attributes.count);
@@ -160,16 +168,19 @@ void running_statistics_kernel(RunningStatisticsAttributes attributes, std::int6
     // A batch that overflowed must not spoil the running values for good.
     const bool usable = std::isfinite(mean[c]) && std::isfinite(unbiased);
     const double m = attributes.momentum;
-    const double kept_mean = static_cast<double>(old_mean[c]), kept_variance = static_cast<double>(old_variance[c]);
-    new_mean[c] = usable ? static_cast<float>((1 - m) * kept_mean + m * static_cast<double>(mean[c])) : old_mean[c];
+    const double kept_mean = static_cast<double>(old_mean[c]),
+                 kept_variance = static_cast<double>(old_variance[c]);
+    new_mean[c] =
+        usable ? static_cast<float>((1 - m) * kept_mean + m * static_cast<double>(mean[c])) : old_mean[c];
     new_variance[c] = usable ? static_cast<float>((1 - m) * kept_variance + m * unbiased) : old_variance[c];
 }
 
 void run_running_statistics(const Signature& s, const KernelArgs& a) {
     const std::int64_t channels = gpu::elements_of(s);
     gpu::launch(*s.device, {.blocks = gpu::blocks_for(channels, 256), .threads_meet = false},
-                running_statistics_kernel, s.attributes.as<RunningStatisticsAttributes>(), channels, a.in<float>(0),
-                a.in<float>(1), a.in<float>(2), a.in<float>(3), a.out<float>(0), a.out<float>(1));
+                running_statistics_kernel, s.attributes.as<RunningStatisticsAttributes>(), channels,
+                a.in<float>(0), a.in<float>(1), a.in<float>(2), a.in<float>(3), a.out<float>(0),
+                a.out<float>(1));
 }
 
 }  // namespace
@@ -177,7 +188,7 @@ void run_running_statistics(const Signature& s, const KernelArgs& a) {
 MPT_REGISTER_CUDA(batch_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_batch_norm, workspace_bytes<1>>(batch_norm_op));
     table.add(gpu::kernel<run_batch_norm_backward, workspace_bytes<3>>(batch_norm_backward_op,
-                                                                      gpu::refusal_unless_same<0, 1>));
+                                                                       gpu::refusal_unless_same<0, 1>));
     table.add(gpu::kernel<run_batch_norm_inference>(batch_norm_inference_op));
     table.add(gpu::kernel<run_running_statistics>(running_statistics_op));
 }

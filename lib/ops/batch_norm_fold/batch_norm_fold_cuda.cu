@@ -65,7 +65,8 @@ void channels_kernel(F f, std::int64_t channels) {
 
 template <typename F>
 void for_channels(const Signature& s, std::int64_t channels, const F& f) {
-    gpu::launch(*s.device, {.blocks = gpu::blocks_for(channels, kThreads), .threads = kThreads, .threads_meet = false},
+    gpu::launch(*s.device,
+                {.blocks = gpu::blocks_for(channels, kThreads), .threads = kThreads, .threads_meet = false},
                 channels_kernel<F>, f, channels);
 }
 
@@ -74,14 +75,15 @@ void run_fold(const Signature& s, const KernelArgs& k) {
     const std::int64_t channels = s.in(1).shape.num_elements();
     for_channels(s, channels,
                  Fold{k.in<float>(0), k.in<float>(1), k.in<float>(2), k.out<float>(0), k.out<float>(1),
-                      k.out<float>(2), k.out<float>(3), static_cast<double>(attributes.count), attributes.epsilon,
-                      channels});
+                      k.out<float>(2), k.out<float>(3), static_cast<double>(attributes.count),
+                      attributes.epsilon, channels});
 }
 
 void run_inference(const Signature& s, const KernelArgs& k) {
-    for_channels(s, s.in(0).shape.num_elements(),
-                 FoldInference{k.in<float>(0), k.in<float>(1), k.in<float>(2), k.in<float>(3), k.out<float>(0),
-                               k.out<float>(1), s.attributes.as<BatchNormInferenceFoldAttributes>().epsilon});
+    for_channels(
+        s, s.in(0).shape.num_elements(),
+        FoldInference{k.in<float>(0), k.in<float>(1), k.in<float>(2), k.in<float>(3), k.out<float>(0),
+                      k.out<float>(1), s.attributes.as<BatchNormInferenceFoldAttributes>().epsilon});
 }
 
 void run_backward(const Signature& s, const KernelArgs& k) {
@@ -89,9 +91,9 @@ void run_backward(const Signature& s, const KernelArgs& k) {
     const std::int64_t channels = s.in(1).shape.num_elements();
     const float* sums = k.in<float>(0);
     for_channels(s, channels,
-                 FoldBackward{sums, sums + attributes.row * channels, k.in<float>(1), k.in<float>(2), k.in<float>(3),
-                              k.out<float>(0), k.out<float>(1), k.out<float>(2), k.out<float>(3), k.out<float>(4),
-                              static_cast<double>(attributes.count)});
+                 FoldBackward{sums, sums + attributes.row * channels, k.in<float>(1), k.in<float>(2),
+                              k.in<float>(3), k.out<float>(0), k.out<float>(1), k.out<float>(2),
+                              k.out<float>(3), k.out<float>(4), static_cast<double>(attributes.count)});
 }
 
 }  // namespace

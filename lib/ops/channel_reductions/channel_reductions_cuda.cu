@@ -38,7 +38,8 @@ struct WithTwo {
     static constexpr bool kStores = false;
     using Column = NoColumn;
     MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[3], float g, float r1, float r2) const {
+    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[3], float g, float r1,
+                                float r2) const {
         terms[0] = g;
         terms[1] = g * r1;
         terms[2] = g * r2;
@@ -73,7 +74,9 @@ struct Masked {
 struct Combine {
     static constexpr int kVectors = 3;
     const float* vectors[kVectors];
-    MPT_DEVICE float operator()(const float (&v)[3], float g, float x) const { return v[0] * g + v[1] * x + v[2]; }
+    MPT_DEVICE float operator()(const float (&v)[3], float g, float x) const {
+        return v[0] * g + v[1] * x + v[2];
+    }
 };
 
 template <int terms>
@@ -91,8 +94,8 @@ struct Extent {
 void run_statistics(const Signature& s, const KernelArgs& a) {
     const Extent e(s.in(0).shape);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::column_sums(*s.device, e.rows, e.channels, Squares{}, into<2>(a.out<float>(0), e.channels), a.workspace,
-                         static_cast<float*>(nullptr), a.in<T>(0));
+        gpu::column_sums(*s.device, e.rows, e.channels, Squares{}, into<2>(a.out<float>(0), e.channels),
+                         a.workspace, static_cast<float*>(nullptr), a.in<T>(0));
     });
 }
 
@@ -113,7 +116,8 @@ void run_reductions(const Signature& s, const KernelArgs& a) {
 void run_combine(const Signature& s, const KernelArgs& a) {
     const Combine f{{a.in<float>(2), a.in<float>(3), a.in<float>(4)}};
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::map_channels(*s.device, gpu::elements_of(s), s.in(0).shape[-1], f, a.out<T>(0), a.in<T>(0), a.in<T>(1));
+        gpu::map_channels(*s.device, gpu::elements_of(s), s.in(0).shape[-1], f, a.out<T>(0), a.in<T>(0),
+                          a.in<T>(1));
     });
 }
 

@@ -49,7 +49,8 @@ struct Same {
 // into f32.
 PreparedKernel prepare_narrow_weight(const Signature& s, const gpu::Planned<gpu::ConvolutionArgs>& plan) {
     const std::int64_t elements = gpu::elements_of(s);
-    const std::size_t narrow_bytes = (static_cast<std::size_t>(elements) * size_of(s.in(0).dtype) + 255) / 256 * 256;
+    const std::size_t narrow_bytes =
+        (static_cast<std::size_t>(elements) * size_of(s.in(0).dtype) + 255) / 256 * 256;
     return {[s, plan, elements, narrow_bytes](const KernelArgs& a) {
                 auto* bytes = static_cast<std::byte*>(a.workspace);
                 plan.run({a.inputs[0], a.inputs[1], bytes, bytes + narrow_bytes});
@@ -62,8 +63,11 @@ PreparedKernel prepare_narrow_weight(const Signature& s, const gpu::Planned<gpu:
 
 PreparedKernel prepare_library(const Signature& s) {
     const gpu::Planned<gpu::ConvolutionArgs> plan = s.device->plan_convolution(spec_of(s));
-    if (s.op == &conv2d_backward_weight_op && s.in(0).dtype != DType::f32) return prepare_narrow_weight(s, plan);
-    return {[plan](const KernelArgs& a) { plan.run({a.inputs[0], a.inputs[1], a.outputs[0], a.workspace}); },
+    if (s.op == &conv2d_backward_weight_op && s.in(0).dtype != DType::f32)
+        return prepare_narrow_weight(s, plan);
+    return {[plan](const KernelArgs& a) {
+                plan.run({a.inputs[0], a.inputs[1], a.outputs[0], a.workspace});
+            },
             plan.workspace_bytes, plan.description};
 }
 
@@ -74,13 +78,15 @@ void run_own(const Signature& s, const KernelArgs& a) {
     const gpu::Launch flat = {.blocks = gpu::blocks_for(elements, 256), .threads_meet = false};
     gpu::with_storage(c.dtype, [&]<typename T>(T) {
         if (c.kind == gpu::ConvolutionKind::kForward)
-            gpu::launch(*s.device, flat, gpu::own_forward_kernel<T>, v, gpu::ConvInput<T>{a.in<T>(0), nullptr, nullptr, false},
-                        a.in<T>(1), a.out<T>(0));
+            gpu::launch(*s.device, flat, gpu::own_forward_kernel<T>, v,
+                        gpu::ConvInput<T>{a.in<T>(0), nullptr, nullptr, false}, a.in<T>(1), a.out<T>(0));
         else if (c.kind == gpu::ConvolutionKind::kBackwardData)
-            gpu::launch(*s.device, flat, gpu::own_data_kernel<T>, v, gpu::ConvGradient<T>{a.in<T>(0), nullptr, nullptr, nullptr, nullptr},
-                        a.in<T>(1), nullptr, gpu::ConvInput<T>{}, false, a.out<T>(0));
+            gpu::launch(*s.device, flat, gpu::own_data_kernel<T>, v,
+                        gpu::ConvGradient<T>{a.in<T>(0), nullptr, nullptr, nullptr, nullptr}, a.in<T>(1),
+                        nullptr, gpu::ConvInput<T>{}, false, a.out<T>(0));
         else
-            gpu::launch(*s.device, {.blocks = elements, .threads = gpu::kRowThreads}, gpu::own_weight_kernel<T>, v,
+            gpu::launch(*s.device, {.blocks = elements, .threads = gpu::kRowThreads},
+                        gpu::own_weight_kernel<T>, v,
                         gpu::ConvGradient<T>{a.in<T>(0), nullptr, nullptr, nullptr, nullptr},
                         gpu::ConvInput<T>{a.in<T>(1), nullptr, nullptr, false}, nullptr, a.out<float>(0));
     });

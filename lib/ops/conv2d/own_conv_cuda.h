@@ -1,5 +1,6 @@
-// Direct convolutions of our own, one result a thread, with what fused ops put before and behind the products:
-// the fallback where cuDNN has no plan (bf16 on sm_75, a fused form it does not know), and its oracle. For
+// Direct convolutions of our own, one result a thread, with what fused ops put before and behind the
+// products: the fallback where cuDNN has no plan (bf16 on sm_75, a fused form it does not know), and its
+// oracle. For
 // *_cuda.cu files only.
 #pragma once
 
@@ -56,8 +57,8 @@ void own_forward_kernel(OwnConv v, ConvInput<T> x, const T* weights, T* y) {
 // addend (or null) is added; the result is 0 where `mask` is given and its value is not positive.
 template <typename T>
 MPT_KERNEL(256)
-void own_data_kernel(OwnConv v, ConvGradient<T> g, const T* weights, const T* addend, ConvInput<T> mask, bool masked,
-                     T* grad_x) {
+void own_data_kernel(OwnConv v, ConvGradient<T> g, const T* weights, const T* addend, ConvInput<T> mask,
+                     bool masked, T* grad_x) {
     const std::int64_t i = block_index() * 256 + thread_index();
     if (i >= v.n * v.h * v.w * v.c) return;
     const std::int64_t c = i % v.c, w = i / v.c % v.w, h = i / (v.c * v.w) % v.h, n = i / (v.c * v.w * v.h);

@@ -28,12 +28,14 @@ void run_own(const Signature& s, const KernelArgs& args) {
     const float* shift = a.input_affine ? args.in<float>(in::kShift) : nullptr;
     gpu::with_storage(s.in(in::kX).dtype, [&]<typename T>(T) {
         gpu::launch(*s.device, {.blocks = gpu::blocks_for(y.num_elements(), 256), .threads_meet = false},
-                    gpu::own_forward_kernel<T>, v, gpu::ConvInput<T>{args.in<T>(in::kX), scale, shift, a.input_relu},
-                    args.in<T>(in::kW), args.out<T>(0));
+                    gpu::own_forward_kernel<T>, v,
+                    gpu::ConvInput<T>{args.in<T>(in::kX), scale, shift, a.input_relu}, args.in<T>(in::kW),
+                    args.out<T>(0));
         if (!a.statistics) return;
         float* sums = args.out<float>(1);
-        gpu::column_sums(*s.device, y.num_elements() / y[3], y[3], Squares{}, gpu::StoreSums<2>{{sums, sums + y[3]}},
-                         args.workspace, static_cast<float*>(nullptr), static_cast<const T*>(args.out<T>(0)));
+        gpu::column_sums(*s.device, y.num_elements() / y[3], y[3], Squares{},
+                         gpu::StoreSums<2>{{sums, sums + y[3]}}, args.workspace, static_cast<float*>(nullptr),
+                         static_cast<const T*>(args.out<T>(0)));
     });
 }
 

@@ -14,7 +14,8 @@ void forward_kernel(std::int64_t rows, std::int64_t width, std::int64_t padding,
                     const T* table, T* y) {
     const std::int64_t token = gpu::block_index(), row = ids[token];
     const bool known = row >= 0 && row < rows;
-    for (std::int64_t c = gpu::thread_index() * std::int64_t{pack}; c < width; c += std::int64_t{kThreads} * pack) {
+    for (std::int64_t c = gpu::thread_index() * std::int64_t{pack}; c < width;
+         c += std::int64_t{kThreads} * pack) {
         float v[pack];
         if (known && row != padding) {
             gpu::load<pack>(table + row * width + c, v);
@@ -27,7 +28,8 @@ void forward_kernel(std::int64_t rows, std::int64_t width, std::int64_t padding,
 
 // The next token with the same id, or -1: chains in the order of tokens.
 MPT_KERNEL(kThreads)
-void chain_kernel(std::int64_t tokens, const std::int32_t* ids, std::int32_t* next, std::int32_t* has_earlier) {
+void chain_kernel(std::int64_t tokens, const std::int32_t* ids, std::int32_t* next,
+                  std::int32_t* has_earlier) {
     const std::int64_t t = gpu::block_index() * kThreads + gpu::thread_index();
     if (t >= tokens) return;
     const std::int32_t id = ids[t];
@@ -45,7 +47,8 @@ void backward_kernel(std::int64_t rows, std::int64_t width, std::int64_t padding
                      float* grad_table) {
     const std::int64_t token = gpu::block_index(), row = ids[token];
     if (has_earlier[token] != 0 || row == padding || row < 0 || row >= rows) return;
-    for (std::int64_t c = gpu::thread_index() * std::int64_t{pack}; c < width; c += std::int64_t{kThreads} * pack) {
+    for (std::int64_t c = gpu::thread_index() * std::int64_t{pack}; c < width;
+         c += std::int64_t{kThreads} * pack) {
         float sums[pack];
         gpu::load<pack>(grad_table + row * width + c, sums);
         for (std::int64_t t = token; t >= 0; t = next[t]) {
@@ -93,8 +96,8 @@ void run_embedding_backward(const Signature& s, const KernelArgs& a) {
     gpu::with_storage(s.in(buffer).dtype, [&]<typename T>(T) {
         with_pack<T>(width, [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(*s.device, {.blocks = tokens, .threads = kThreads, .threads_meet = false},
-                        backward_kernel<pack, T>, s.out(0).shape[0], width, attributes.padding_id, a.in<T>(buffer),
-                        a.in<std::int32_t>(buffer + 1), next, has_earlier, a.out<float>(0));
+                        backward_kernel<pack, T>, s.out(0).shape[0], width, attributes.padding_id,
+                        a.in<T>(buffer), a.in<std::int32_t>(buffer + 1), next, has_earlier, a.out<float>(0));
         });
     });
 }

@@ -22,8 +22,8 @@ template <GeluForm form>
 struct GeluBackward {
     MPT_DEVICE float operator()(std::int64_t, float grad_y, float x) const {
         if constexpr (form == GeluForm::kExact)
-            return grad_y * (0.5f * std::erfc(-x * kInverseRootTwo) +
-                             x * kInverseRootTwoPi * std::exp(-0.5f * x * x));
+            return grad_y *
+                   (0.5f * std::erfc(-x * kInverseRootTwo) + x * kInverseRootTwoPi * std::exp(-0.5f * x * x));
         const float t = std::tanh(kRootTwoOverPi * (x + kCubic * x * x * x));
         const float slope = kRootTwoOverPi * (1 + 3 * kCubic * x * x);
         return grad_y * (0.5f * (1 + t) + 0.5f * x * (1 - t * t) * slope);

@@ -24,9 +24,11 @@ void average_kernel(std::int64_t images, std::int64_t pixels, std::int64_t chann
 
 template <int pack, typename T>
 MPT_KERNEL(128)
-void spread_kernel(std::int64_t elements, std::int64_t pixels, std::int64_t channels, const T* grad_y, T* grad_x) {
+void spread_kernel(std::int64_t elements, std::int64_t pixels, std::int64_t channels, const T* grad_y,
+                   T* grad_x) {
     const std::int64_t stride = gpu::num_blocks() * 128 * pack;
-    for (std::int64_t i = (gpu::block_index() * 128 + gpu::thread_index()) * pack; i < elements; i += stride) {
+    for (std::int64_t i = (gpu::block_index() * 128 + gpu::thread_index()) * pack; i < elements;
+         i += stride) {
         float v[pack];
         gpu::load<pack>(grad_y + i / (pixels * channels) * channels + i % channels, v);
         for (int k = 0; k < pack; ++k) v[k] /= static_cast<float>(pixels);
@@ -46,9 +48,10 @@ void run_forward(const Signature& s, const KernelArgs& a) {
     const Shape& x = s.in(0).shape;
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
-            gpu::launch(*s.device,
-                        {.blocks = gpu::blocks_for(x[0] * x[3], 128 * pack), .threads = 128, .threads_meet = false},
-                        average_kernel<pack, T>, x[0], x[1] * x[2], x[3], a.in<T>(0), a.out<T>(0));
+            gpu::launch(
+                *s.device,
+                {.blocks = gpu::blocks_for(x[0] * x[3], 128 * pack), .threads = 128, .threads_meet = false},
+                average_kernel<pack, T>, x[0], x[1] * x[2], x[3], a.in<T>(0), a.out<T>(0));
         });
     });
 }

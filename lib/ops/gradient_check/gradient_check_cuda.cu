@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kThreads = gpu::kRowThreads;
 
-// Sums of squares in f64: those of finite f32 values cannot overflow it, so that one pass gives norm and finite
-// check. A sum for each block, in a fixed order.
+// Sums of squares in f64: those of finite f32 values cannot overflow it, so that one pass gives norm and
+// finite check. A sum for each block, in a fixed order.
 template <typename T>
 MPT_KERNEL(kThreads)
 void squares_kernel(std::int64_t elements, const T* gradient, double* of_block) {
@@ -31,7 +31,8 @@ void squares_kernel(std::int64_t elements, const T* gradient, double* of_block) 
 }
 
 MPT_KERNEL(kThreads)
-void control_kernel(std::int64_t blocks, const double* of_block, const StepControl* before, StepControl* after) {
+void control_kernel(std::int64_t blocks, const double* of_block, const StepControl* before,
+                    StepControl* after) {
     double sum = 0;
     for (std::int64_t b = gpu::thread_index(); b < blocks; b += kThreads) sum += of_block[b];
     sum = gpu::sum_block<kThreads>(sum);
@@ -51,8 +52,8 @@ void run_gradient_check(const Signature& s, const KernelArgs& a) {
     const std::int64_t elements = s.in(0).shape.num_elements(), blocks = num_blocks(s);
     auto* of_block = static_cast<double*>(a.workspace);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::launch(*s.device, {.blocks = blocks, .threads = kThreads}, squares_kernel<T>, elements, a.in<T>(0),
-                    of_block);
+        gpu::launch(*s.device, {.blocks = blocks, .threads = kThreads}, squares_kernel<T>, elements,
+                    a.in<T>(0), of_block);
     });
     gpu::launch(*s.device, {.threads = kThreads}, control_kernel, blocks, of_block, a.in<StepControl>(1),
                 a.out<StepControl>(0));

@@ -27,7 +27,8 @@ struct Lamb {
                 gpu::finite(c.learning_rate)};
     }
     MPT_DEVICE float direction(const Factors& f, float m, float v, float w) const {
-        return gpu::finite(f.inverse_correction1 * m / (std::sqrt(v) / f.root_correction2 + f.epsilon) + f.decay * w);
+        return gpu::finite(f.inverse_correction1 * m / (std::sqrt(v) / f.root_correction2 + f.epsilon) +
+                           f.decay * w);
     }
     // Moves the moments on; the update itself finds them moved.
     MPT_DEVICE float measured(const Factors& f, float stored, float w, float& m, float& v) const {
@@ -40,14 +41,16 @@ struct Lamb {
     MPT_DEVICE double ratio(double master_norm, double update_norm, const StepControl&) const {
         return master_norm > 0 && update_norm > 0 ? master_norm / update_norm : 1.0;
     }
-    MPT_DEVICE void step(const Factors& f, float ratio_of_segment, float, float& w, float& m, float& v) const {
+    MPT_DEVICE void step(const Factors& f, float ratio_of_segment, float, float& w, float& m,
+                         float& v) const {
         w = gpu::finite(w - gpu::finite(f.lr * ratio_of_segment) * direction(f, m, v, w));
     }
 };
 
 PreparedKernel prepare(const Signature& s) {
     const auto& h = s.attributes.as<LambUpdateAttributes>();
-    return gpu::prepare_layerwise(s, kTwoMoments, Lamb{h.beta1, h.beta2, h.epsilon, h.weight_decay}, h.segments);
+    return gpu::prepare_layerwise(s, kTwoMoments, Lamb{h.beta1, h.beta2, h.epsilon, h.weight_decay},
+                                  h.segments);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct Lars {
         if (!(master_norm > 0) || !(norm > 0)) return 1;
         return trust * master_norm / (norm + weight_decay * master_norm + epsilon);
     }
-    MPT_DEVICE void step(const Factors& f, float ratio_of_segment, float g, float& w, float& m, float&) const {
+    MPT_DEVICE void step(const Factors& f, float ratio_of_segment, float g, float& w, float& m,
+                         float&) const {
         const float d = gpu::finite(g * f.gradient + f.decay * w);
         m = gpu::finite(f.momentum * m + gpu::finite(f.lr * ratio_of_segment) * d);
         w = gpu::finite(w - m);
@@ -32,8 +33,8 @@ struct Lars {
 
 PreparedKernel prepare(const Signature& s) {
     const auto& h = s.attributes.as<LarsUpdateAttributes>();
-    return gpu::prepare_layerwise(s, kOneMoment, Lars{h.momentum, h.weight_decay, h.trust_coefficient, h.epsilon},
-                                  h.segments);
+    return gpu::prepare_layerwise(
+        s, kOneMoment, Lars{h.momentum, h.weight_decay, h.trust_coefficient, h.epsilon}, h.segments);
 }
 
 }  // namespace

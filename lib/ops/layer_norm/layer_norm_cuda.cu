@@ -40,14 +40,16 @@ void run_layer_norm_backward(const Signature& s, const KernelArgs& a) {
 }
 
 std::size_t sums_bytes(const Signature& s) {
-    return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / s.in(0).shape[-1], s.in(0).shape[-1], 2);
+    return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / s.in(0).shape[-1],
+                                  s.in(0).shape[-1], 2);
 }
 
 }  // namespace
 
 MPT_REGISTER_CUDA(layer_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_layer_norm>(layer_norm_op));
-    table.add(gpu::kernel<run_layer_norm_backward, sums_bytes>(layer_norm_backward_op, gpu::refusal_unless_same<0, 1>));
+    table.add(gpu::kernel<run_layer_norm_backward, sums_bytes>(layer_norm_backward_op,
+                                                               gpu::refusal_unless_same<0, 1>));
 }
 
 }  // namespace mpt

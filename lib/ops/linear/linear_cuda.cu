@@ -35,7 +35,8 @@ gpu::ProductSpec product_of(const Signature& s) {
 
 gpu::ProductArgs arguments(const Signature& s, const gpu::ProductSpec& p, const KernelArgs& a) {
     const auto first = static_cast<std::size_t>(first_factor(s));
-    return {a.inputs[first], a.inputs[first + 1], a.outputs[0], p.bias ? a.in<float>(2) : nullptr, a.workspace};
+    return {a.inputs[first], a.inputs[first + 1], a.outputs[0], p.bias ? a.in<float>(2) : nullptr,
+            a.workspace};
 }
 
 std::string refusal(const Signature& s) {
@@ -55,7 +56,8 @@ std::string library_refusal(const Signature& s) {
 PreparedKernel prepare_library(const Signature& s) {
     const gpu::ProductSpec p = product_of(s);
     const gpu::Planned<gpu::ProductArgs> plan = s.device->plan_product(p);
-    return {[s, p, plan](const KernelArgs& a) { plan.run(arguments(s, p, a)); }, plan.workspace_bytes, plan.description};
+    return {[s, p, plan](const KernelArgs& a) { plan.run(arguments(s, p, a)); }, plan.workspace_bytes,
+            plan.description};
 }
 
 void run_own(const Signature& s, const KernelArgs& a) {

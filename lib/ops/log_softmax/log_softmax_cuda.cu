@@ -38,7 +38,8 @@ void forward_kernel(std::int64_t rows, std::int64_t columns, std::int64_t classe
 
 template <int lanes, int pack, typename T>
 MPT_KERNEL(gpu::kRowThreads)
-void backward_kernel(std::int64_t rows, std::int64_t columns, std::int64_t classes, const T* grad, const T* logp, T* grad_z) {
+void backward_kernel(std::int64_t rows, std::int64_t columns, std::int64_t classes, const T* grad,
+                     const T* logp, T* grad_z) {
     const gpu::RowGroup<lanes> group;
     if (lanes == gpu::kLanes && group.row >= rows) return;
     const std::int64_t first = group.row * columns;
@@ -63,9 +64,10 @@ void run_forward(const Signature& s, const KernelArgs& a) {
     const std::int64_t classes = num_classes(s.attributes.as<LogSoftmaxAttributes>().vocabulary, columns);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
-            columns, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
-                gpu::launch(*s.device, gpu::row_launch<lanes>(rows), forward_kernel<lanes, pack, T>, rows, columns, classes,
-                            a.in<T>(0), a.out<T>(0));
+            columns,
+            [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
+                gpu::launch(*s.device, gpu::row_launch<lanes>(rows), forward_kernel<lanes, pack, T>, rows,
+                            columns, classes, a.in<T>(0), a.out<T>(0));
             });
     });
 }
@@ -75,9 +77,10 @@ void run_backward(const Signature& s, const KernelArgs& a) {
     const std::int64_t classes = num_classes(s.attributes.as<LogSoftmaxAttributes>().vocabulary, columns);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
-            columns, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
-                gpu::launch(*s.device, gpu::row_launch<lanes>(rows), backward_kernel<lanes, pack, T>, rows, columns, classes,
-                            a.in<T>(0), a.in<T>(1), a.out<T>(0));
+            columns,
+            [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
+                gpu::launch(*s.device, gpu::row_launch<lanes>(rows), backward_kernel<lanes, pack, T>, rows,
+                            columns, classes, a.in<T>(0), a.in<T>(1), a.out<T>(0));
             });
     });
 }

@@ -17,7 +17,8 @@ void forward_kernel(Pool p, const T* x, T* y, std::uint8_t* index) {
     const std::int64_t step = gpu::num_blocks() * 256 * pack;
     for (std::int64_t i = (gpu::block_index() * 256 + gpu::thread_index()) * pack; i < elements; i += step) {
         const std::int64_t c = i % p.channels, pixel = i / p.channels;
-        const std::int64_t q = pixel % p.out_w, r = pixel / p.out_w % p.out_h, n = pixel / (p.out_w * p.out_h);
+        const std::int64_t q = pixel % p.out_w, r = pixel / p.out_w % p.out_h,
+                           n = pixel / (p.out_w * p.out_h);
         float best[pack] = {};
         int place[pack];
         for (int k = 0; k < pack; ++k) place[k] = -1;
@@ -47,7 +48,8 @@ void backward_kernel(Pool p, const T* grad_y, const std::uint8_t* index, T* grad
     const std::int64_t step = gpu::num_blocks() * 256 * pack;
     for (std::int64_t i = (gpu::block_index() * 256 + gpu::thread_index()) * pack; i < elements; i += step) {
         const std::int64_t c = i % p.channels, pixel = i / p.channels;
-        const std::int64_t w = pixel % p.width, h = pixel / p.width % p.height, n = pixel / (p.width * p.height);
+        const std::int64_t w = pixel % p.width, h = pixel / p.width % p.height,
+                           n = pixel / (p.width * p.height);
         float sums[pack] = {};
         for (int a = p.window - 1; a >= 0; --a)
             for (int b = p.window - 1; b >= 0; --b) {
@@ -81,12 +83,19 @@ gpu::Launch shape_of(const Signature& s, std::int64_t elements, int pack) {
 void run_forward(const Signature& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<MaxPoolAttributes>();
     const Shape &x = s.in(0).shape, &y = s.out(0).shape;
-    const Pool pool{x[0], x[1], x[2], x[3], y[1], y[2], static_cast<int>(a.window), static_cast<int>(a.stride),
+    const Pool pool{x[0],
+                    x[1],
+                    x[2],
+                    x[3],
+                    y[1],
+                    y[2],
+                    static_cast<int>(a.window),
+                    static_cast<int>(a.stride),
                     static_cast<int>(a.pad)};
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
-            gpu::launch(*s.device, shape_of(s, y.num_elements(), pack), forward_kernel<pack, T>, pool, args.in<T>(0),
-                        args.out<T>(0), args.out<std::uint8_t>(1));
+            gpu::launch(*s.device, shape_of(s, y.num_elements(), pack), forward_kernel<pack, T>, pool,
+                        args.in<T>(0), args.out<T>(0), args.out<std::uint8_t>(1));
         });
     });
 }
@@ -94,12 +103,19 @@ void run_forward(const Signature& s, const KernelArgs& args) {
 void run_backward(const Signature& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<MaxPoolBackwardAttributes>();
     const Shape &x = s.out(0).shape, &y = s.in(0).shape;
-    const Pool pool{x[0], x[1], x[2], x[3], y[1], y[2], static_cast<int>(a.window), static_cast<int>(a.stride),
+    const Pool pool{x[0],
+                    x[1],
+                    x[2],
+                    x[3],
+                    y[1],
+                    y[2],
+                    static_cast<int>(a.window),
+                    static_cast<int>(a.stride),
                     static_cast<int>(a.pad)};
     gpu::with_storage(s.out(0).dtype, [&]<typename T>(T) {
         with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
-            gpu::launch(*s.device, shape_of(s, x.num_elements(), pack), backward_kernel<pack, T>, pool, args.in<T>(0),
-                        args.in<std::uint8_t>(1), args.out<T>(0));
+            gpu::launch(*s.device, shape_of(s, x.num_elements(), pack), backward_kernel<pack, T>, pool,
+                        args.in<T>(0), args.in<std::uint8_t>(1), args.out<T>(0));
         });
     });
 }

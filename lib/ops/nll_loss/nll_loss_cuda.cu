@@ -9,8 +9,8 @@ namespace {
 
 template <typename T>
 MPT_KERNEL(gpu::kRowThreads)
-void row_kernel(std::int64_t rows, std::int64_t columns, std::int64_t classes, std::int32_t ignored, float smoothing, const T* logp,
-                const std::int32_t* labels, float* losses) {
+void row_kernel(std::int64_t rows, std::int64_t columns, std::int64_t classes, std::int32_t ignored,
+                float smoothing, const T* logp, const std::int32_t* labels, float* losses) {
     const gpu::RowGroup<gpu::kLanes> group;
     if (group.row >= rows) return;
     const T* row = logp + group.row * columns;
@@ -47,7 +47,8 @@ void run_forward(const Signature& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::launch(*s.device, gpu::row_launch<gpu::kLanes>(rows), row_kernel<T>, rows, columns, classes,
                     static_cast<std::int32_t>(attributes.ignore_index),
-                    static_cast<float>(attributes.label_smoothing), a.in<T>(0), a.in<std::int32_t>(1), losses);
+                    static_cast<float>(attributes.label_smoothing), a.in<T>(0), a.in<std::int32_t>(1),
+                    losses);
     });
     gpu::launch(*s.device, {.threads = gpu::kRowThreads}, gpu::total_kernel<gpu::StoreTotal>,
                 gpu::StoreTotal{a.out<float>(0)}, rows, losses);
@@ -55,7 +56,9 @@ void run_forward(const Signature& s, const KernelArgs& a) {
 
 void run_backward(const Signature& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
-    const Gradient f{a.in<float>(0), a.in<std::int32_t>(2), s.out(0).shape[1],
+    const Gradient f{a.in<float>(0),
+                     a.in<std::int32_t>(2),
+                     s.out(0).shape[1],
                      num_classes(attributes.vocabulary, s.out(0).shape[1]),
                      static_cast<std::int32_t>(attributes.ignore_index),
                      static_cast<float>(attributes.label_smoothing)};

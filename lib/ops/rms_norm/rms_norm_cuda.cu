@@ -36,14 +36,16 @@ void run_rms_norm_backward(const Signature& s, const KernelArgs& a) {
 }
 
 std::size_t sums_bytes(const Signature& s) {
-    return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / s.in(0).shape[-1], s.in(0).shape[-1], 1);
+    return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / s.in(0).shape[-1],
+                                  s.in(0).shape[-1], 1);
 }
 
 }  // namespace
 
 MPT_REGISTER_CUDA(rms_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_rms_norm>(rms_norm_op));
-    table.add(gpu::kernel<run_rms_norm_backward, sums_bytes>(rms_norm_backward_op, gpu::refusal_unless_same<0, 1>));
+    table.add(
+        gpu::kernel<run_rms_norm_backward, sums_bytes>(rms_norm_backward_op, gpu::refusal_unless_same<0, 1>));
 }
 
 }  // namespace mpt

@@ -15,7 +15,8 @@ struct Rotation {
 template <typename T>
 MPT_KERNEL(256)
 void rope_kernel(Rotation r, const std::int32_t* offset, const T* x, T* y) {
-    for (std::int64_t p = gpu::block_index() * 256 + gpu::thread_index(); p < r.pairs; p += gpu::num_blocks() * 256) {
+    for (std::int64_t p = gpu::block_index() * 256 + gpu::thread_index(); p < r.pairs;
+         p += gpu::num_blocks() * 256) {
         const std::int64_t head = p / r.half, i = p % r.half, at = head * 2 * r.half + i;
         const float first = gpu::widen(x[at]), second = gpu::widen(x[at + r.half]);
         float cosine = 1, sine = 0;

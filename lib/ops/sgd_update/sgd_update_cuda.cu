@@ -29,9 +29,9 @@ struct Sgd {
 
 PreparedKernel prepare(const Signature& s) {
     const auto& hyper = s.attributes.as<SgdUpdateAttributes>();
-    return gpu::prepare_update(s, kOneMoment,
-                               Sgd{hyper.momentum, hyper.weight_decay, s.has(kOneMoment.moment1), hyper.nesterov},
-                               hyper.segments);
+    return gpu::prepare_update(
+        s, kOneMoment, Sgd{hyper.momentum, hyper.weight_decay, s.has(kOneMoment.moment1), hyper.nesterov},
+        hyper.segments);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ PreparedKernel prepare(const Signature& s) {
     const auto& attributes = s.attributes.as<SinusoidalPositionsAttributes>();
     const std::int64_t length = s.in(0).shape[1], width = s.in(0).shape[2];
     std::vector<double> frequencies;
-    for (std::int64_t i = 0; i < width / 2; ++i) frequencies.push_back(sinusoid_frequency(attributes, i, width));
+    for (std::int64_t i = 0; i < width / 2; ++i)
+        frequencies.push_back(sinusoid_frequency(attributes, i, width));
     const std::shared_ptr<gpu::Memory> table = gpu::upload(*s.device, frequencies);
     return {[=](const KernelArgs& a) {
                 const AddSinusoids f{reinterpret_cast<const double*>(table->data()),

@@ -48,7 +48,8 @@ void forward_kernel(Labels l, const T* z, float* logsumexp, float* losses) {
         const bool known = label >= 0 && label < l.classes;
         const float own = known ? gpu::widen(row[label]) : NAN;
         const float mean_below = total / static_cast<float>(l.classes) - most;
-        loss = log_sum - (1 - l.smoothing) * (own - most) - (l.smoothing != 0 ? l.smoothing * mean_below : 0.0f);
+        loss =
+            log_sum - (1 - l.smoothing) * (own - most) - (l.smoothing != 0 ? l.smoothing * mean_below : 0.0f);
     }
     losses[group.row] = loss;
 }
@@ -76,8 +77,12 @@ void backward_kernel(Labels l, const float* seed, const T* z, const float* logsu
 
 Labels labels_of(const Signature& s, const KernelArgs& a, int logits, int labels) {
     const auto& attributes = s.attributes.as<LossAttributes>();
-    return {a.in<std::int32_t>(labels), s.in(logits).shape[0], s.in(logits).shape[1],
-            num_classes(attributes.vocabulary, s.in(logits).shape[1]), static_cast<std::int32_t>(attributes.ignore_index), static_cast<float>(attributes.label_smoothing)};
+    return {a.in<std::int32_t>(labels),
+            s.in(logits).shape[0],
+            s.in(logits).shape[1],
+            num_classes(attributes.vocabulary, s.in(logits).shape[1]),
+            static_cast<std::int32_t>(attributes.ignore_index),
+            static_cast<float>(attributes.label_smoothing)};
 }
 
 void run_forward(const Signature& s, const KernelArgs& a) {
@@ -85,9 +90,10 @@ void run_forward(const Signature& s, const KernelArgs& a) {
     auto* losses = static_cast<float*>(a.workspace);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
-            l.columns, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
-                gpu::launch(*s.device, gpu::row_launch<lanes>(l.rows), forward_kernel<lanes, pack, T>, l, a.in<T>(0),
-                            a.out<float>(1), losses);
+            l.columns,
+            [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
+                gpu::launch(*s.device, gpu::row_launch<lanes>(l.rows), forward_kernel<lanes, pack, T>, l,
+                            a.in<T>(0), a.out<float>(1), losses);
             });
     });
     gpu::launch(*s.device, {.threads = gpu::kRowThreads}, gpu::total_kernel<gpu::StoreTotal>,
@@ -98,7 +104,8 @@ void run_backward(const Signature& s, const KernelArgs& a) {
     const Labels l = labels_of(s, a, 1, 2);
     gpu::with_storage(s.in(1).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
-            l.columns, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
+            l.columns,
+            [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
                 gpu::Launch shape = gpu::row_launch<lanes>(l.rows);
                 shape.threads_meet = false;
                 gpu::launch(*s.device, shape, backward_kernel<lanes, pack, T>, l, a.in<float>(0), a.in<T>(1),

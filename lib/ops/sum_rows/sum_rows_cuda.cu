@@ -19,8 +19,9 @@ struct Value {
 
 void run_sum_rows(const Signature& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::column_sums(*s.device, s.in(0).shape[0], s.in(0).shape[1], Value{}, gpu::StoreSums<1>{{a.out<float>(0)}},
-                         a.workspace, static_cast<float*>(nullptr), a.in<T>(0));
+        gpu::column_sums(*s.device, s.in(0).shape[0], s.in(0).shape[1], Value{},
+                         gpu::StoreSums<1>{{a.out<float>(0)}}, a.workspace, static_cast<float*>(nullptr),
+                         a.in<T>(0));
     });
 }
 

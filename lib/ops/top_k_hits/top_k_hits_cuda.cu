@@ -48,11 +48,11 @@ void run_top_k_hits(const Signature& s, const KernelArgs& a) {
     const auto ignored = static_cast<std::int32_t>(s.attributes.as<TopKHitsAttributes>().ignore_index);
     auto* ranks = static_cast<std::int32_t*>(a.workspace);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::with_row_shape<1>(
-            classes, [&]<int lanes, int pack>(std::integral_constant<int, lanes>, std::integral_constant<int, pack>) {
-                gpu::launch(*s.device, gpu::row_launch<lanes>(rows), rank_kernel<lanes, T>, rows, classes, ignored,
-                            a.in<T>(0), a.in<std::int32_t>(1), ranks);
-            });
+        gpu::with_row_shape<1>(classes, [&]<int lanes, int pack>(std::integral_constant<int, lanes>,
+                                                                 std::integral_constant<int, pack>) {
+            gpu::launch(*s.device, gpu::row_launch<lanes>(rows), rank_kernel<lanes, T>, rows, classes,
+                        ignored, a.in<T>(0), a.in<std::int32_t>(1), ranks);
+        });
     });
     gpu::launch(*s.device, {.threads = gpu::kRowThreads}, count_kernel, rows,
                 static_cast<std::int32_t>(std::min<std::int64_t>(5, classes)), ranks, a.out<std::int32_t>(0),

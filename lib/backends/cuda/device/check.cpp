@@ -17,8 +17,9 @@ void check_cuda(cudaError_t code, const std::string& call) {
         case cudaErrorSystemDriverMismatch:
             throw Error(ExitCode::kUsage, what + "; use --device cpu, or install a driver that fits");
         case cudaErrorNoKernelImageForDevice:
-            throw Error(ExitCode::kUsage,
-                        what + "; build for this GPU: cmake --preset release -DMPT_CUDA_ARCHITECTURES=native");
+            throw Error(
+                ExitCode::kUsage,
+                what + "; build for this GPU: cmake --preset release -DMPT_CUDA_ARCHITECTURES=native");
         case cudaErrorECCUncorrectable:
         case cudaErrorHardwareStackError:
             throw Error(ExitCode::kResource, what + "; the GPU is faulty, take another");

@@ -7,8 +7,8 @@
 
 namespace mpt::gpu {
 
-// Throws Error(kResource) for memory, InternalError for what only a fault of ours can cause, and Error(kUsage)
-// for the rest.
+// Throws Error(kResource) for memory, InternalError for what only a fault of ours can cause, and
+// Error(kUsage) for the rest.
 void check_cuda(cudaError_t code, const std::string& call);
 
 }  // namespace mpt::gpu

@@ -87,8 +87,8 @@ struct CublasLt::Product {
     void run(const ProductArgs& args, const void* bias, cudaStream_t stream) const {
         if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
         const float alpha = 1;
-        check(f.cublasLtMatmul(handle, operation, &alpha, args.b, a, args.a, b, &beta, args.d, d, args.d, d, &algo,
-                               args.workspace, workspace_bytes, stream),
+        check(f.cublasLtMatmul(handle, operation, &alpha, args.b, a, args.a, b, &beta, args.d, d, args.d, d,
+                               &algo, args.workspace, workspace_bytes, stream),
               "cublasLtMatmul");
     }
 };
@@ -113,9 +113,10 @@ CublasLt::~CublasLt() {
 
 std::shared_ptr<CublasLt::Product> CublasLt::describe(const ProductSpec& s) const {
     auto p = std::make_shared<Product>(*functions_, handle_);
-    const cublasComputeType_t compute = s.input != DType::f32 || !s.tf32 ? CUBLAS_COMPUTE_32F
-                                                                         : CUBLAS_COMPUTE_32F_FAST_TF32;
-    check(functions_->cublasLtMatmulDescCreate(&p->operation, compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
+    const cublasComputeType_t compute =
+        s.input != DType::f32 || !s.tf32 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
+    check(functions_->cublasLtMatmulDescCreate(&p->operation, compute, CUDA_R_32F),
+          "cublasLtMatmulDescCreate");
     // Row-major memory read column-major is the transposed matrix: d^T = b^T a^T.
     p->set(CUBLASLT_MATMUL_DESC_TRANSA, s.transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     p->set(CUBLASLT_MATMUL_DESC_TRANSB, s.transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -146,17 +147,17 @@ std::string CublasLt::choose(CudaDevice& device, const ProductSpec& spec, Produc
     const auto most = static_cast<std::size_t>(
         std::min<std::int64_t>(device.settings().workspace_bytes, std::int64_t{32} << 20));
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most);
-    for (const auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    for (const auto attribute :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
         set(attribute, kAlignment);
     // Partial sums added in place come in any order; those added in the workspace, in f32, in one.
     const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     if (device.settings().deterministic) set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
     p.candidates.resize(kMostCandidates);
     int count = 0;
-    const cublasStatus_t status =
-        functions_->cublasLtMatmulAlgoGetHeuristic(handle_, p.operation, p.a, p.b, p.d, p.d, preference,
-                                                   kMostCandidates, p.candidates.data(), &count);
+    const cublasStatus_t status = functions_->cublasLtMatmulAlgoGetHeuristic(
+        handle_, p.operation, p.a, p.b, p.d, p.d, preference, kMostCandidates, p.candidates.data(), &count);
     functions_->cublasLtMatmulPreferenceDestroy(preference);
     p.candidates.resize(static_cast<std::size_t>(status == CUBLAS_STATUS_SUCCESS ? count : 0));
     if (p.candidates.empty())

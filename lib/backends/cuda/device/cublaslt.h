@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "backends/cuda/device/dynamic_library.h"
 #include "backends/cuda/device.h"
+#include "backends/cuda/device/dynamic_library.h"
 
 namespace mpt::gpu {
 

@@ -109,10 +109,11 @@ DeviceCount count_devices() {
 std::unique_ptr<Device> open_device(int index) {
     const DeviceCount found = count_devices();
     if (index >= found.count)
-        throw Error(ExitCode::kUsage,
-                    "--device cuda:" + std::to_string(index) + ": " +
-                        (found.count == 0 ? found.reason : "there are " + std::to_string(found.count) + " GPUs") +
-                        "; use --device cpu or auto");
+        throw Error(
+            ExitCode::kUsage,
+            "--device cuda:" + std::to_string(index) + ": " +
+                (found.count == 0 ? found.reason : "there are " + std::to_string(found.count) + " GPUs") +
+                "; use --device cpu or auto");
     return std::make_unique<CudaDevice>(index);
 }
 
@@ -121,8 +122,9 @@ void check_launch(const void*) {
 }
 
 void allow_shared_bytes(const void* kernel, std::size_t bytes) {
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-               "cudaFuncSetAttribute");
+    check_cuda(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "cudaFuncSetAttribute");
 }
 
 CudaDevice::CudaDevice(int index) : Device(info_of(index)) {
@@ -153,8 +155,9 @@ std::byte* CudaDevice::allocate(std::size_t bytes) {
     const cudaError_t code = cudaMalloc(&memory, bytes);
     if (code == cudaErrorMemoryAllocation) {
         cudaGetLastError();
-        throw Error(ExitCode::kResource, "out of memory on " + info().name + ": " + std::to_string(bytes >> 20) +
-                                             " MiB asked for, " + std::to_string(free_bytes() >> 20) +
+        throw Error(ExitCode::kResource, "out of memory on " + info().name + ": " +
+                                             std::to_string(bytes >> 20) + " MiB asked for, " +
+                                             std::to_string(free_bytes() >> 20) +
                                              " MiB free; lower train.batch_size or raise train.accumulate");
     }
     check_cuda(code, "cudaMalloc");
@@ -201,7 +204,8 @@ std::unique_ptr<Event> CudaDevice::make_event() {
 }
 
 std::unique_ptr<Recording> CudaDevice::capture(const std::function<void()>& work) {
-    check_cuda(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    check_cuda(cudaStreamBeginCapture(cuda_stream(), cudaStreamCaptureModeThreadLocal),
+               "cudaStreamBeginCapture");
     cudaGraph_t graph = nullptr;
     try {
         work();
@@ -231,8 +235,8 @@ double CudaDevice::time(const std::function<void()>& work, int runs) {
 
 Journal& CudaDevice::journal() {
     if (!journal_)
-        journal_ = std::make_unique<Journal>(settings().journal, info().name + "|" + info().driver + "|" +
-                                                                    info().cudnn + "|" + info().cublas);
+        journal_ = std::make_unique<Journal>(
+            settings().journal, info().name + "|" + info().driver + "|" + info().cudnn + "|" + info().cublas);
     return *journal_;
 }
 

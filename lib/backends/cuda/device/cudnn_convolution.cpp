@@ -108,7 +108,8 @@ Cudnn::~Cudnn() {
 void Cudnn::run(const CudnnPlan& plan, const ConvolutionArgs& args) const {
     Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     const std::array<std::int64_t, 3> ids = {1, 2, 3};
-    const std::array<void*, 3> data = {const_cast<void*>(args.first), const_cast<void*>(args.second), args.result};
+    const std::array<void*, 3> data = {const_cast<void*>(args.first), const_cast<void*>(args.second),
+                                       args.result};
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, ids.data());
     pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, data.data());
     pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &args.workspace);
@@ -149,7 +150,8 @@ Planned<ConvolutionArgs> Cudnn::plan(CudaDevice& device, const ConvolutionSpec& 
     Planned<ConvolutionArgs> planned;
     auto graph = std::make_shared<CudnnGraph>();
     add_convolution(*graph, spec);
-    const std::vector<CudnnPlan> plans = graph->plans(target_, wishes_of(spec, device.settings()), &planned.refusal);
+    const std::vector<CudnnPlan> plans =
+        graph->plans(target_, wishes_of(spec, device.settings()), &planned.refusal);
     if (plans.empty()) return planned;
     const CudnnPlan plan = choose(device, spec, plans);
     planned.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes);

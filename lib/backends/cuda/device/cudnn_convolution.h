@@ -25,7 +25,8 @@ class Cudnn {
 
   private:
     void run(const CudnnPlan& plan, const ConvolutionArgs& args) const;
-    const CudnnPlan& choose(CudaDevice& device, const ConvolutionSpec& spec, const std::vector<CudnnPlan>& plans) const;
+    const CudnnPlan& choose(CudaDevice& device, const ConvolutionSpec& spec,
+                            const std::vector<CudnnPlan>& plans) const;
 
     cudnnHandle_t handle_ = nullptr;
     CudnnTarget target_;

@@ -16,13 +16,15 @@ Notes notes_of(const Descriptor& engine) {
     Notes notes;
     std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> numerical{};
     std::int64_t count = 0;
-    check_cudnn(cudnn().get_attribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                      CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, numerical.data()),
-                "engine notes");
+    check_cudnn(
+        cudnn().get_attribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                              CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, numerical.data()),
+        "engine notes");
     for (std::int64_t i = 0; i < count; ++i) {
         const auto note = numerical[static_cast<std::size_t>(i)];
         if (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) notes.tensor_core = true;
-        if (note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS || note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)
+        if (note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
+            note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)
             notes.lossy = true;
         if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) notes.deterministic = false;
     }
@@ -31,7 +33,8 @@ Notes notes_of(const Descriptor& engine) {
                                       CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &count, behavior.data()),
                 "engine notes");
     for (std::int64_t i = 0; i < count; ++i)
-        if (behavior[static_cast<std::size_t>(i)] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) notes.runtime = true;
+        if (behavior[static_cast<std::size_t>(i)] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
+            notes.runtime = true;
     return notes;
 }
 
@@ -60,8 +63,8 @@ std::string CudnnPlan::description() const {
     return text;
 }
 
-CudnnGraph::Id CudnnGraph::tensor(DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides,
-                                  Kept kept) {
+CudnnGraph::Id CudnnGraph::tensor(DType dtype, std::vector<std::int64_t> dims,
+                                  std::vector<std::int64_t> strides, Kept kept) {
     auto t = std::make_unique<Descriptor>(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     const auto id = static_cast<Id>(tensors_.size()) + 1;
     t->set_data_type(CUDNN_ATTR_TENSOR_DATA_TYPE, cudnn_type(dtype));
@@ -109,11 +112,12 @@ std::vector<Descriptor> CudnnGraph::configs(const CudnnTarget& target, cudnnBack
     std::vector<Descriptor> results;
     if (!heuristics.try_finalize()) return results;
     std::int64_t count = 0;
-    check_cudnn(cudnn().get_attribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                      0, &count, nullptr),
+    check_cudnn(cudnn().get_attribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
                 "heuristics");
     std::vector<cudnnBackendDescriptor_t> raw;
-    for (std::int64_t i = 0; i < count; ++i) raw.push_back(results.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
+    for (std::int64_t i = 0; i < count; ++i)
+        raw.push_back(results.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
     if (count != 0)
         check_cudnn(cudnn().get_attribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, raw.data()),
@@ -122,7 +126,8 @@ std::vector<Descriptor> CudnnGraph::configs(const CudnnTarget& target, cudnnBack
     return results;
 }
 
-std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWishes& wishes, std::string* refusal) {
+std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWishes& wishes,
+                                         std::string* refusal) {
     std::vector<CudnnPlan> found;
     try {
         finalize();
@@ -137,8 +142,8 @@ std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWi
             Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
             cudnnBackendDescriptor_t raw = engine.get();
             std::int64_t count = 0;
-            check_cudnn(cudnn().get_attribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                              1, &count, &raw),
+            check_cudnn(cudnn().get_attribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
+                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw),
                         "engine");
             const Notes notes = notes_of(engine);
             if (notes.lossy || (wishes.deterministic && !notes.deterministic) ||

@@ -1,5 +1,6 @@
-// Operation graphs of cuDNN and plans for them: tensors and operations are added, plan() asks the heuristics and
-// finalises what they offer. A device need not be there: its description in JSON is enough to plan, not to run.
+// Operation graphs of cuDNN and plans for them: tensors and operations are added, plan() asks the heuristics
+// and finalises what they offer. A device need not be there: its description in JSON is enough to plan, not
+// to run.
 #pragma once
 
 #include <deque>
@@ -51,7 +52,8 @@ class CudnnGraph {
     Id tensor(DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides,
               Kept kept = Kept::kStored);
     // [n,c,h,w] as it lies in NHWC memory; a filter is k,c,r,s in KRSC.
-    Id image(DType dtype, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, Kept kept = Kept::kStored);
+    Id image(DType dtype, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
+             Kept kept = Kept::kStored);
     Descriptor& operation(cudnnBackendDescriptorType_t type);
     const Descriptor& operator[](Id id) const { return *tensors_[static_cast<std::size_t>(id - 1)]; }
     Descriptor& keep(Descriptor descriptor);  // until the graph is gone

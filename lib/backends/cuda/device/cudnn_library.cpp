@@ -26,7 +26,8 @@ const CudnnFunctions& cudnn() {
         f.execute = library.function<decltype(::cudnnBackendExecute)>("cudnnBackendExecute");
         // Before 9.8 a plan could not be told its device but by a handle.
         if (f.version() < 90800)
-            throw Error(ExitCode::kUsage, "cuDNN " + std::to_string(f.version()) + " is too old: 9.8 is needed");
+            throw Error(ExitCode::kUsage,
+                        "cuDNN " + std::to_string(f.version()) + " is too old: 9.8 is needed");
         return f;
     }();
     return functions;
@@ -35,7 +36,8 @@ const CudnnFunctions& cudnn() {
 std::string cudnn_version_text() {
     try {
         const std::size_t v = cudnn().version();
-        return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
+        return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." +
+               std::to_string(v % 100);
     } catch (const Error&) {
         return "none";
     }
@@ -54,7 +56,8 @@ Descriptor::~Descriptor() {
     if (descriptor_ != nullptr) cudnn().destroy_descriptor(descriptor_);
 }
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, nullptr)) {}
+Descriptor::Descriptor(Descriptor&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, nullptr)) {}
 
 void Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
                      const void* values) {

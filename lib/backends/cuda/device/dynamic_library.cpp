@@ -14,7 +14,8 @@ DynamicLibrary::DynamicLibrary(const std::string& what, const std::vector<std::s
         tried += (tried.empty() ? "" : ", ") + name;
     }
     const char* why = dlerror();
-    throw Error(ExitCode::kUsage, what + " cannot be loaded (tried " + tried + "): " + (why == nullptr ? "" : why) +
+    throw Error(ExitCode::kUsage, what + " cannot be loaded (tried " + tried +
+                                      "): " + (why == nullptr ? "" : why) +
                                       "; install it or set LD_LIBRARY_PATH, or use --device cpu");
 }
 

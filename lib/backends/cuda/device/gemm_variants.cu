@@ -1,16 +1,15 @@
-#include "backends/cuda/gemm_variants.h"
-
 #include <mma.h>
 
+#include "backends/cuda/gemm_variants.h"
 #include "backends/cuda/own_product.h"
 
 namespace mpt::gpu {
 
 namespace {
 
-// Tensor Cores as CUDA C++ shows them: a block of four warps makes a 64 x 64 tile of d; each warp a quarter of it,
-// as two by two fragments of 16 x 16. Tiles of a and b go through shared memory, whose rows are padded so that
-// the rows of a fragment lie in different banks.
+// Tensor Cores as CUDA C++ shows them: a block of four warps makes a 64 x 64 tile of d; each warp a quarter
+// of it, as two by two fragments of 16 x 16. Tiles of a and b go through shared memory, whose rows are padded
+// so that the rows of a fragment lie in different banks.
 constexpr int kWmmaTile = 64, kWmmaDepth = 32, kWmmaThreads = 128, kPadding = 8;
 
 template <typename T>
@@ -21,15 +20,16 @@ struct Fragment<f16> {
 };
 
 template <typename T>
-__global__ __launch_bounds__(kWmmaThreads) void wmma_kernel(std::int64_t n, std::int64_t k, const T* a, const T* b,
-                                                            T* d) {
+__global__ __launch_bounds__(kWmmaThreads) void wmma_kernel(std::int64_t n, std::int64_t k, const T* a,
+                                                            const T* b, T* d) {
     using E = typename Fragment<T>::Type;
     namespace wmma = nvcuda::wmma;
     __shared__ __align__(32) T tile_a[kWmmaTile * (kWmmaDepth + kPadding)];
     __shared__ __align__(32) T tile_b[kWmmaDepth * (kWmmaTile + kPadding)];
     __shared__ __align__(32) float tile_d[kWmmaTile * kWmmaTile];
     const int warp = static_cast<int>(threadIdx.x) / 32, down = warp / 2 * 32, across = warp % 2 * 32;
-    const std::int64_t row0 = std::int64_t{blockIdx.y} * kWmmaTile, column0 = std::int64_t{blockIdx.x} * kWmmaTile;
+    const std::int64_t row0 = std::int64_t{blockIdx.y} * kWmmaTile,
+                       column0 = std::int64_t{blockIdx.x} * kWmmaTile;
     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums[2][2];
     for (auto& row : sums)
         for (auto& sum : row) wmma::fill_fragment(sum, 0.0f);
@@ -53,7 +53,8 @@ __global__ __launch_bounds__(kWmmaThreads) void wmma_kernel(std::int64_t n, std:
                     reinterpret_cast<const E*>(tile_a + (down + 16 * i) * (kWmmaDepth + kPadding) + step),
                     kWmmaDepth + kPadding);
                 wmma::load_matrix_sync(
-                    right[i], reinterpret_cast<const E*>(tile_b + step * (kWmmaTile + kPadding) + across + 16 * i),
+                    right[i],
+                    reinterpret_cast<const E*>(tile_b + step * (kWmmaTile + kPadding) + across + 16 * i),
                     kWmmaTile + kPadding);
             }
             for (int i = 0; i < 2; ++i)
@@ -63,8 +64,8 @@ __global__ __launch_bounds__(kWmmaThreads) void wmma_kernel(std::int64_t n, std:
     }
     for (int i = 0; i < 2; ++i)
         for (int j = 0; j < 2; ++j)
-            wmma::store_matrix_sync(tile_d + (down + 16 * i) * kWmmaTile + across + 16 * j, sums[i][j], kWmmaTile,
-                                    wmma::mem_row_major);
+            wmma::store_matrix_sync(tile_d + (down + 16 * i) * kWmmaTile + across + 16 * j, sums[i][j],
+                                    kWmmaTile, wmma::mem_row_major);
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < kWmmaTile * kWmmaTile; i += kWmmaThreads)
         d[(row0 + i / kWmmaTile) * n + column0 + i % kWmmaTile] = narrow<T>(tile_d[i]);
@@ -81,7 +82,8 @@ GemmVariant wmma_variant(Device& device, const ProductSpec& spec) {
         return v;
     }
     v.run = [&device, spec](const ProductArgs& args) {
-        launch(device, {.blocks = spec.n / kWmmaTile, .threads = kWmmaThreads, .blocks_y = spec.m / kWmmaTile},
+        launch(device,
+               {.blocks = spec.n / kWmmaTile, .threads = kWmmaThreads, .blocks_y = spec.m / kWmmaTile},
                wmma_kernel<T>, spec.n, spec.k, static_cast<const T*>(args.a), static_cast<const T*>(args.b),
                static_cast<T*>(args.d));
     };
@@ -112,7 +114,8 @@ std::vector<GemmVariant> gemm_variants(Device& device, std::int64_t m, std::int6
     for (const DType type : {DType::f32, DType::f16}) {
         const ProductSpec spec = spec_of(type, false);
         variants.push_back({"cuda cores", type == DType::f32 ? "fp32" : "f16", spec,
-                            [&device, spec](const ProductArgs& args) { own_product(device, spec, args); }, 0, ""});
+                            [&device, spec](const ProductArgs& args) { own_product(device, spec, args); }, 0,
+                            ""});
     }
     return variants;
 }

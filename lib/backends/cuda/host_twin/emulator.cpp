@@ -158,7 +158,8 @@ void Block::run() {
 }
 
 void wait(State state, bool orders_memory, Where where) {
-    if (!block.on_fibers) fault("a kernel launched as one whose threads never meet waits at " + text_of(where));
+    if (!block.on_fibers)
+        fault("a kernel launched as one whose threads never meet waits at " + text_of(where));
     Thread& self = block.threads[here.thread];
     self.state = state;
     self.orders_memory = orders_memory;
@@ -185,8 +186,8 @@ void check_index(const SharedBuffer& buffer, std::size_t index, Where where) {
 [[noreturn]] void race(const char* now, const char* before, const Touch& earlier, std::size_t index,
                        Where where) {
     fault("race in shared memory: " + thread_text(here.thread) + " " + now + " element " +
-          std::to_string(index) + " at " + text_of(where) + ", thread " + std::to_string(earlier.thread) + " " +
-          before + " it with no barrier between");
+          std::to_string(index) + " at " + text_of(where) + ", thread " + std::to_string(earlier.thread) +
+          " " + before + " it with no barrier between");
 }
 
 }  // namespace
@@ -223,7 +224,8 @@ void sync_warp(Where where) {
 }
 
 std::uint64_t exchange(std::uint64_t value, unsigned lane, Where where) {
-    if (!block.on_fibers) fault("a kernel launched as one whose threads never meet shuffles at " + text_of(where));
+    if (!block.on_fibers)
+        fault("a kernel launched as one whose threads never meet shuffles at " + text_of(where));
     Thread& self = block.threads[here.thread];
     const std::size_t parity = self.odd_exchange ? 1 : 0;
     self.given[parity] = value;
@@ -243,8 +245,8 @@ SharedBuffer& shared_buffer(const void* key, std::size_t elements, std::size_t e
         buffer->key = key;
     }
     if (dynamic && elements * element_bytes > block.grid.shared_bytes)
-        fault("dynamic shared memory of " + std::to_string(elements * element_bytes) + " bytes, launched with " +
-              std::to_string(block.grid.shared_bytes));
+        fault("dynamic shared memory of " + std::to_string(elements * element_bytes) +
+              " bytes, launched with " + std::to_string(block.grid.shared_bytes));
     if (buffer->elements == 0) {
         buffer->elements = elements;
         buffer->element_bytes = element_bytes;

@@ -1,7 +1,7 @@
-// Runs a CUDA kernel's source on the CPU: one fiber a thread of a block, blocks one after another. It finds what a
-// GPU would let pass in silence: barriers that not all threads of a block reach, shared memory read before it
-// is written, past its end, or by two threads with no barrier between them. Blocks run in an order that can be
-// turned round, so that what depends on the order of blocks shows as different bits.
+// Runs a CUDA kernel's source on the CPU: one fiber a thread of a block, blocks one after another. It finds
+// what a GPU would let pass in silence: barriers that not all threads of a block reach, shared memory read
+// before it is written, past its end, or by two threads with no barrier between them. Blocks run in an order
+// that can be turned round, so that what depends on the order of blocks shows as different bits.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A stack that can be left and entered again. Switching is a dozen instructions on x86-64, ucontext elsewhere.
+// A stack that can be left and entered again. Switching is a dozen instructions on x86-64, ucontext
+// elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ class Fiber {
   private:
     std::unique_ptr<std::byte[]> stack_;
 #ifdef __x86_64__
-    void* own_ = nullptr;        // stack pointers while suspended
+    void* own_ = nullptr;  // stack pointers while suspended
     void* scheduler_ = nullptr;
 #else
     ucontext_t own_{}, scheduler_{};

@@ -21,6 +21,7 @@ DeviceInfo twin_info() {
     info.compute_capability = 90;
     info.num_sms = 2;
     info.host_memory = true;
+    info.shared_bytes_per_block = 227 * 1024;
     info.memory_bytes = std::int64_t{1} << 34;
     info.driver = info.runtime = info.cudnn = info.cublas = "none";
     return info;
@@ -43,7 +44,8 @@ class TwinEvent final : public Event {
     void record() override { at_ = std::chrono::steady_clock::now(); }
     void wait() override {}
     double ms_since(const Event& earlier) override {
-        return std::chrono::duration<double, std::milli>(at_ - dynamic_cast<const TwinEvent&>(earlier).at_).count();
+        return std::chrono::duration<double, std::milli>(at_ - dynamic_cast<const TwinEvent&>(earlier).at_)
+            .count();
     }
 
   private:
@@ -66,7 +68,8 @@ struct HostTwin::Allocation {
     }
     bool intact() const {
         const auto marked = [](std::byte byte) { return byte == kMark; };
-        return std::all_of(data - kGuard, data, marked) && std::all_of(data + bytes, data + bytes + kGuard, marked);
+        return std::all_of(data - kGuard, data, marked) &&
+               std::all_of(data + bytes, data + bytes + kGuard, marked);
     }
 };
 
@@ -79,7 +82,8 @@ HostTwin::~HostTwin() = default;
 
 std::byte* HostTwin::allocate(std::size_t bytes) {
     if (static_cast<std::int64_t>(bytes) > free_bytes())
-        throw Error(ExitCode::kResource, "out of memory on the host twin: " + std::to_string(bytes) + " bytes asked for");
+        throw Error(ExitCode::kResource,
+                    "out of memory on the host twin: " + std::to_string(bytes) + " bytes asked for");
     auto allocation = std::make_unique<Allocation>(bytes);
     std::byte* data = allocation->data;
     allocations_[data] = std::move(allocation);
