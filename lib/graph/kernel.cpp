@@ -19,10 +19,8 @@ const Kernel* choose_kernel(const KernelTable& table, const Signature& signature
                             std::vector<std::string>* refusals) {
     const auto found = table.by_op.find(signature.op->name);
     if (found == table.by_op.end()) return nullptr;
-    Signature on_device = signature;
-    on_device.device = table.device;
     for (const Kernel& kernel : found->second) {
-        const std::string refusal = kernel.refusal == nullptr ? std::string() : kernel.refusal(on_device);
+        const std::string refusal = kernel.refusal == nullptr ? std::string() : kernel.refusal(signature);
         if (refusal.empty()) return &kernel;
         if (refusals != nullptr) refusals->push_back(std::string(kernel.name) + ": " + refusal);
     }

@@ -13,10 +13,6 @@
 
 namespace mpt {
 
-namespace gpu {
-class Device;
-}
-
 // What a kernel is asked about: the node's attributes and types. A kNone input has `present` false.
 struct Signature {
     const OpType* op = nullptr;
@@ -25,7 +21,6 @@ struct Signature {
     std::vector<bool> present;  // per input
     std::vector<TensorType> outputs;
     int num_threads = 1;
-    gpu::Device* device = nullptr;  // its stream and libraries; null on the CPU
     bool has(int index) const {
         return static_cast<std::size_t>(index) < present.size() && present[static_cast<std::size_t>(index)];
     }
@@ -60,7 +55,6 @@ struct Kernel {
     // Empty when it runs this signature; otherwise a sentence why not.
     std::string (*refusal)(const Signature&) = nullptr;
     PreparedKernel (*prepare)(const Signature&) = nullptr;
-    bool fast = true;  // worth a rewrite; not so a reference, or a fallback for what was fused elsewhere
 };
 
 // Kernels of one backend, fastest first within an op. An op's folder defines
@@ -68,15 +62,10 @@ struct Kernel {
 // register_<folder>_ref(KernelTable&)` in <folder>_ref.cpp; the generated table calls the former first.
 struct KernelTable {
     std::map<std::string, std::vector<Kernel>, std::less<>> by_op;
-    gpu::Device* device = nullptr;  // that the kernels run on; null: the CPU
     void add(const Kernel& kernel) { by_op[std::string(kernel.op)].push_back(kernel); }
 };
 const KernelTable& cpu_kernels();        // fast kernels, then references
 const KernelTable& reference_kernels();  // references only
-// Kernels for NVIDIA GPUs (<folder>_cuda.cu), their device not yet set: compiled by nvcc (none in a build
-// without the CUDA toolkit), and the same sources compiled for the host twin, which only tests link.
-const KernelTable& cuda_kernels();
-const KernelTable& cuda_host_kernels();
 
 // The first kernel that accepts; `refusals` gets "name: sentence" of those tried before. Null when none does.
 const Kernel* choose_kernel(const KernelTable& table, const Signature& signature,

@@ -5,11 +5,20 @@
 #include <string>
 
 #include "backends/cuda/map.h"
-#include "graph/kernel.h"
+#include "core/error.h"
+#include "graph/gpu_kernels.h"
 #include "graph/op.h"
 
 namespace mpt::gpu {
 inline namespace MPT_GPU_BUILD {
+
+// A signature and the device it was prepared for.
+struct Call : Signature {
+    Device* device;
+    explicit Call(const Signature& s) : Signature(s), device(current_device()) {
+        MPT_CHECK(device != nullptr, "a GPU kernel prepared without a device");
+    }
+};
 
 inline std::string refusal(const Signature& s) {
     for (const auto* types : {&s.inputs, &s.outputs})
@@ -26,10 +35,10 @@ std::string refusal_unless_same(const Signature& s) {
     return refusal(s);
 }
 
-using Body = void (*)(const Signature&, const KernelArgs&);
-using WorkspaceBytes = std::size_t (*)(const Signature&);
+using Body = void (*)(const Call&, const KernelArgs&);
+using WorkspaceBytes = std::size_t (*)(const Call&);
 
-inline std::size_t no_workspace(const Signature&) {
+inline std::size_t no_workspace(const Call&) {
     return 0;
 }
 
@@ -37,11 +46,11 @@ inline std::size_t no_workspace(const Signature&) {
 template <Body body, WorkspaceBytes workspace = no_workspace>
 Kernel kernel(const OpType& op, std::string (*refuses)(const Signature&) = refusal) {
     return {op.name, "cuda", refuses, [](const Signature& signature) {
-                return PreparedKernel{[signature](const KernelArgs& args) {
-                                          if (signature.outputs[0].shape.num_elements() != 0)
-                                              body(signature, args);
+                const Call call(signature);
+                return PreparedKernel{[call](const KernelArgs& args) {
+                                          if (call.outputs[0].shape.num_elements() != 0) body(call, args);
                                       },
-                                      workspace(signature), "cuda"};
+                                      workspace(call), "cuda"};
             }};
 }
 

@@ -175,7 +175,7 @@ void measure_kernel(Rule rule, UpdateRegions<M, N> r, double* squares) {
 
 // Calls body(regions) with the types of the op's regions. In place: outputs are the inputs' memory.
 template <typename Body>
-void with_regions(const UpdateSlots& slots, const Signature& s, const KernelArgs& a, const Memory& blocks,
+void with_regions(const UpdateSlots& slots, const Call& s, const KernelArgs& a, const Memory& blocks,
                   const Body& body) {
     const auto memory = [&](int slot) { return slot != kNone && s.has(slot) ? a.out<void>(slot) : nullptr; };
     const auto run = [&]<typename M, typename N>(M, N) {
@@ -195,7 +195,7 @@ void with_regions(const UpdateSlots& slots, const Signature& s, const KernelArgs
 
 // An optimizer that needs no norms.
 template <typename Rule>
-PreparedKernel prepare_update(const Signature& s, const UpdateSlots& slots, const Rule& rule,
+PreparedKernel prepare_update(const Call& s, const UpdateSlots& slots, const Rule& rule,
                               const SegmentTable& segments) {
     const UpdateTable table = update_table(segments);
     const auto blocks = upload(*s.device, table.blocks);
@@ -212,7 +212,7 @@ PreparedKernel prepare_update(const Signature& s, const UpdateSlots& slots, cons
 
 // An optimizer with a ratio a segment: measures, then updates.
 template <typename Rule>
-PreparedKernel prepare_layerwise(const Signature& s, const UpdateSlots& slots, const Rule& rule,
+PreparedKernel prepare_layerwise(const Call& s, const UpdateSlots& slots, const Rule& rule,
                                  const SegmentTable& segments) {
     const UpdateTable table = update_table(segments);
     const auto blocks = upload(*s.device, table.blocks);

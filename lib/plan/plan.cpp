@@ -116,8 +116,7 @@ class StorageAssigner {
 void choose_kernels(Plan& plan, const PlanOptions& options) {
     for (std::size_t n = 0; n < plan.graph.nodes.size(); ++n) {
         const Node& node = plan.graph.nodes[n];
-        Signature signature = signature_of(plan.graph, node, options.num_threads);
-        signature.device = options.kernels->device;
+        const Signature signature = signature_of(plan.graph, node, options.num_threads);
         PlannedStep step;
         step.node = static_cast<NodeId>(n);
         const Kernel* kernel = choose_kernel(*options.kernels, signature, &step.refusals);

@@ -50,7 +50,6 @@ std::string modes_of(const gpu::Device* device) {
 RunsOn runs_on(const KernelTable& kernels, gpu::Device& device) {
     RunsOn on;
     on.kernels = kernels;
-    on.kernels.device = &device;
     on.device = &device;
     return on;
 }

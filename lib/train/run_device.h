@@ -6,7 +6,7 @@
 
 #include "backends/cuda/device.h"
 #include "config/run_config.h"
-#include "graph/kernel.h"
+#include "graph/gpu_kernels.h"
 
 namespace mpt {
 

@@ -68,6 +68,7 @@ TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription&
                                  RunsOn runs_on)
     : impl_(std::make_unique<Impl>(config, data, num_threads, std::move(runs_on))) {
     Impl& p = *impl_;
+    const gpu::DeviceScope scope(p.device);
     // The first graph fills the variable table; what depends on the table follows.
     p.compile_micro_step(data.micro_batch);
     p.decay = decay_groups(
@@ -85,11 +86,13 @@ TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription&
 TrainingProgram::~TrainingProgram() = default;
 
 void TrainingProgram::expect_micro_batch(const BatchShape& shape) {
+    const gpu::DeviceScope scope(impl_->device);
     impl_->compile_micro_step(shape);
     impl_->refresh_report();
 }
 
 void TrainingProgram::expect_evaluation_batch(const BatchShape& shape) {
+    const gpu::DeviceScope scope(impl_->device);
     impl_->compile_evaluation(shape);
     impl_->refresh_report();
 }
@@ -103,6 +106,7 @@ const MemoryReport& TrainingProgram::memory() const {
 }
 
 std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute recompute) const {
+    const gpu::DeviceScope scope(impl_->device);
     RunConfig config = impl_->config;
     config.memory.recompute = recompute;
     const auto fits = [&](std::int64_t rows) {

@@ -10,6 +10,7 @@
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/host_twin/host_twin.h"
+#include "graph/gpu_kernels.h"
 #include "support/device_mirror.h"
 #include "support/graph_run.h"
 #include "support/op_sample.h"
@@ -64,7 +65,7 @@ struct Outcome {
 };
 
 Outcome run_kernel(const PreparedKernel& kernel, const Signature& s, const Values& inputs,
-                   const std::vector<Alias>& aliases) {
+                   const std::vector<Alias>& aliases, gpu::Device* device = nullptr) {
     std::vector<std::unique_ptr<GuardedBuffer>> in, out;
     std::vector<std::vector<std::uint8_t>> before;
     std::vector<void*> in_data, out_data;
@@ -87,7 +88,7 @@ Outcome run_kernel(const PreparedKernel& kernel, const Signature& s, const Value
     std::vector<GuardedBuffer*> buffers = {&workspace};
     for (const auto& buffer : in) buffers.push_back(buffer.get());
     for (const auto& buffer : out) buffers.push_back(buffer.get());
-    run_on(s.device, kernel, {in_data, out_data, workspace.data()}, buffers);
+    run_on(device, kernel, {in_data, out_data, workspace.data()}, buffers);
 
     Outcome outcome;
     outcome.guards_intact = workspace.intact();
@@ -168,23 +169,26 @@ std::string difference(const Sample& sample, const Signature& s, const Values& g
     return {};
 }
 
+PreparedKernel prepared_on(gpu::Device* device, const Kernel& kernel, const Signature& s) {
+    const gpu::DeviceScope scope(device);
+    return kernel.prepare(s);
+}
+
 void check_kernel(const Sample& sample, const Signature& s, const Kernel& kernel, const Values& inputs,
                   const Values& expected, const std::vector<gpu::Device*>& devices) {
-    const PreparedKernel prepared = kernel.prepare(s);
-    const Outcome first = run_kernel(prepared, s, inputs, sample.op->must_alias);
+    gpu::Device* device = devices.front();
+    const PreparedKernel prepared = prepared_on(device, kernel, s);
+    const Outcome first = run_kernel(prepared, s, inputs, sample.op->must_alias, device);
     CHECK(difference(sample, s, first.values, expected) == "");
     CHECK(first.guards_intact);
     CHECK(first.inputs_unchanged);
-    for (gpu::Device* device : devices) {
-        Signature again = s;
-        again.device = device;
-        CHECK(run_kernel(kernel.prepare(again), again, inputs, sample.op->must_alias).outputs ==
+    for (gpu::Device* again : devices)
+        CHECK(run_kernel(prepared_on(again, kernel, s), s, inputs, sample.op->must_alias, again).outputs ==
               first.outputs);
-    }
     for (const Alias alias : sample.op->may_alias) {
         if (s.in(alias.input) != s.out(alias.output)) continue;
         INFO("output " << alias.output << " in place of input " << alias.input);
-        const Outcome in_place = run_kernel(prepared, s, inputs, {alias});
+        const Outcome in_place = run_kernel(prepared, s, inputs, {alias}, device);
         CHECK(in_place.outputs == first.outputs);
         CHECK(in_place.guards_intact);
         CHECK(in_place.inputs_unchanged);
@@ -200,8 +204,8 @@ void check_case(const Sample& sample, DType dtype, const Backend& backend) {
         const std::string name = case_name(sample, dtype, backend.name + " " + std::string(kernel.name));
         if (!is_wanted(name)) continue;
         for (const int num_threads : backend.threads) {
-            Signature s = test::signature_of(sample, dtype, num_threads);
-            s.device = backend.devices.front();
+            const Signature s = test::signature_of(sample, dtype, num_threads);
+            const gpu::DeviceScope scope(backend.devices.front());
             if (kernel.refusal != nullptr && !kernel.refusal(s).empty()) continue;
             if (num_threads > 1 && kernel.name == "ref") continue;
             if (expected.empty()) {

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/host_twin/host_twin.h"
 #include "core/philox.h"
+#include "graph/gpu_kernels.h"
 #include "ops/adam_update/adam_update.h"
 #include "ops/gradient_check/gradient_check.h"
 #include "ops/lamb_update/lamb_update.h"
@@ -44,7 +45,7 @@ std::vector<std::vector<double>> updated(const OpType& op, const Attributes& att
     Signature s;
     s.op = &op;
     s.attributes = attributes;
-    s.device = device;
+    const gpu::DeviceScope scope(device);
     const TensorType wide{Shape{kElements}, DType::f32};
     s.inputs = {{Shape{kElements}, regions.master_type}, wide, wide};
     if (two) s.inputs.push_back(wide);
@@ -138,7 +139,7 @@ namespace {
 StepControl checked_on(gpu::Device& device, DType dtype, const std::vector<double>& gradient) {
     Signature s;
     s.op = &gradient_check_op;
-    s.device = &device;
+    const gpu::DeviceScope scope(&device);
     s.inputs = {{Shape{static_cast<std::int64_t>(gradient.size())}, dtype}, control_type()};
     s.present = {true, true};
     s.outputs = {control_type()};

@@ -149,6 +149,20 @@ class Device {
     DeviceSettings settings_;
 };
 
+// The device that kernels are asked about and prepared for, by this thread, while the scope lasts. A prepared
+// kernel keeps it: it must outlive them.
+class DeviceScope {
+  public:
+    explicit DeviceScope(Device* device);  // null: the CPU
+    ~DeviceScope();
+    DeviceScope(const DeviceScope&) = delete;
+    DeviceScope& operator=(const DeviceScope&) = delete;
+
+  private:
+    Device* before_;
+};
+Device* current_device();  // null: none
+
 // Device memory with an owner.
 class Memory {
   public:

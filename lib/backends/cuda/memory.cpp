@@ -4,6 +4,20 @@
 
 namespace mpt::gpu {
 
+namespace {
+thread_local Device* of_scope = nullptr;
+}
+
+DeviceScope::DeviceScope(Device* device) : before_(std::exchange(of_scope, device)) {}
+
+DeviceScope::~DeviceScope() {
+    of_scope = before_;
+}
+
+Device* current_device() {
+    return of_scope;
+}
+
 Memory::Memory(Device& device, std::size_t bytes)
     : device_(&device), data_(bytes == 0 ? nullptr : device.allocate(bytes)), bytes_(bytes) {}
 

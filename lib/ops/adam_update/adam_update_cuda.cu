@@ -36,7 +36,8 @@ struct Adam {
     }
 };
 
-PreparedKernel prepare(const Signature& s) {
+PreparedKernel prepare(const Signature& signature) {
+    const gpu::Call s(signature);
     const auto& h = s.attributes.as<AdamUpdateAttributes>();
     return gpu::prepare_update(s, kTwoMoments, Adam{h.beta1, h.beta2, h.epsilon, h.weight_decay, h.decoupled},
                                h.segments);

@@ -9,7 +9,7 @@ struct Sum {
     MPT_DEVICE float operator()(std::int64_t, float a, float b) const { return a + b; }
 };
 
-void run_add(const Signature& s, const KernelArgs& args) {
+void run_add(const gpu::Call& s, const KernelArgs& args) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map(*s.device, gpu::elements_of(s), Sum{}, args.out<T>(0), args.in<T>(0), args.in<T>(1));
     });

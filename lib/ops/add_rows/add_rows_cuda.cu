@@ -24,14 +24,14 @@ struct Value {
     }
 };
 
-void run_add_rows(const Signature& s, const KernelArgs& a) {
+void run_add_rows(const gpu::Call& s, const KernelArgs& a) {
     const Shape& x = s.in(0).shape;
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map(*s.device, gpu::elements_of(s), AddRow<T>{a.in<T>(1), x[1] * x[2]}, a.out<T>(0), a.in<T>(0));
     });
 }
 
-void run_add_rows_backward(const Signature& s, const KernelArgs& a) {
+void run_add_rows_backward(const gpu::Call& s, const KernelArgs& a) {
     const Shape& grad = s.in(0).shape;
     const std::int64_t part = grad[1] * grad[2];
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
@@ -42,7 +42,7 @@ void run_add_rows_backward(const Signature& s, const KernelArgs& a) {
                         static_cast<std::size_t>(gpu::elements_of(s) - part) * sizeof(float));
 }
 
-std::size_t sums_bytes(const Signature& s) {
+std::size_t sums_bytes(const gpu::Call& s) {
     return gpu::column_sums_bytes(*s.device, s.in(0).shape[0], s.in(0).shape[1] * s.in(0).shape[2], 1);
 }
 

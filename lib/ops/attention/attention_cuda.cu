@@ -129,7 +129,7 @@ AttentionExtent extent_of(const Signature& s, bool backward) {
             s.attributes.as<AttentionAttributes>()};
 }
 
-AttentionCall device_extent(const Signature& s, const KernelArgs& a, const AttentionExtent& e, int optional) {
+AttentionCall device_extent(const gpu::Call& s, const KernelArgs& a, const AttentionExtent& e, int optional) {
     const auto& attributes = s.attributes.as<AttentionAttributes>();
     return {e.heads,
             e.queries,
@@ -167,7 +167,7 @@ gpu::Launch shape_of(const AttentionExtent& e, std::int64_t blocks, std::int64_t
             .shared_bytes = static_cast<std::size_t>(shared_floats) * sizeof(float)};
 }
 
-void run_forward(const Signature& s, const KernelArgs& a) {
+void run_forward(const gpu::Call& s, const KernelArgs& a) {
     const AttentionLayout& layout = attention_layout(*s.op);
     const AttentionExtent e = extent_of(s, false);
     const AttentionCall on_device = device_extent(s, a, e, layout.num_tensors);
@@ -179,7 +179,7 @@ void run_forward(const Signature& s, const KernelArgs& a) {
 }
 
 template <typename T>
-AttentionBackward<T> backward_of(const Signature&, const KernelArgs& a, const AttentionLayout& layout,
+AttentionBackward<T> backward_of(const gpu::Call&, const KernelArgs& a, const AttentionLayout& layout,
                                  const AttentionExtent& e) {
     const int n = layout.num_tensors;
     AttentionBackward<T> in{};
@@ -193,7 +193,7 @@ AttentionBackward<T> backward_of(const Signature&, const KernelArgs& a, const At
     return in;
 }
 
-void run_backward(const Signature& s, const KernelArgs& a) {
+void run_backward(const gpu::Call& s, const KernelArgs& a) {
     const AttentionLayout& layout = attention_layout(*s.op);
     const AttentionExtent e = extent_of(s, true);
     const AttentionCall on_device = device_extent(s, a, e, layout.num_tensors + 3);
@@ -224,7 +224,7 @@ gpu::Launch tile_shape(const AttentionExtent& e, std::int64_t rows, std::size_t 
             .shared_bytes = bytes};
 }
 
-void run_forward_tiles(const Signature& s, const KernelArgs& a) {
+void run_forward_tiles(const gpu::Call& s, const KernelArgs& a) {
     const AttentionLayout& layout = attention_layout(*s.op);
     const AttentionExtent e = extent_of(s, false);
     const AttentionCall call = device_extent(s, a, e, layout.num_tensors);
@@ -236,7 +236,7 @@ void run_forward_tiles(const Signature& s, const KernelArgs& a) {
     });
 }
 
-void run_backward_tiles(const Signature& s, const KernelArgs& a) {
+void run_backward_tiles(const gpu::Call& s, const KernelArgs& a) {
     const AttentionLayout& layout = attention_layout(*s.op);
     const AttentionExtent e = extent_of(s, true);
     const AttentionCall call = device_extent(s, a, e, layout.num_tensors + 3);
@@ -260,12 +260,13 @@ std::string refusal_of_tiles(const Signature& s) {
         return "takes heads of 16, 32, 64 or 128";
     const std::size_t tiles = 2 * static_cast<std::size_t>(e.size) * (gpu::kAttentionTile + gpu::kTileStride);
     const std::size_t need = (tiles + 2 * gpu::score_floats()) * sizeof(float);
-    if (s.device != nullptr && static_cast<std::int64_t>(need) > s.device->info().shared_bytes_per_block)
+    if (gpu::current_device() != nullptr &&
+        static_cast<std::int64_t>(need) > gpu::current_device()->info().shared_bytes_per_block)
         return "tiles take " + std::to_string(need) + " bytes of shared memory";
     return gpu::refusal(s);
 }
 
-std::size_t along_bytes(const Signature& s) {
+std::size_t along_bytes(const gpu::Call& s) {
     const AttentionExtent e = extent_of(s, true);
     return static_cast<std::size_t>(e.batch * e.heads * e.queries) * sizeof(float);
 }
@@ -274,7 +275,7 @@ std::string refusal(const Signature& s) {
     const bool backward = s.op->name.ends_with("_backward");
     const AttentionExtent e = extent_of(s, backward);
     const std::int64_t need = std::max(e.keys, backward ? 2 * e.queries : 0) * 4;
-    if (s.device != nullptr && need > s.device->info().shared_bytes_per_block)
+    if (gpu::current_device() != nullptr && need > gpu::current_device()->info().shared_bytes_per_block)
         return "the scores of a query take " + std::to_string(need) + " bytes of shared memory";
     return gpu::refusal(s);
 }

@@ -46,27 +46,27 @@ struct Apply {
     MPT_DEVICE float operator()(const float (&v)[3], float x) const { return (x - v[0]) * v[1] + v[2]; }
 };
 
-std::size_t sums_bytes(const Signature& s) {
+std::size_t sums_bytes(const gpu::Call& s) {
     const std::int64_t channels = s.in(0).shape[-1];
     return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / channels, channels, 2);
 }
 // Then vectors of a channel, at a multiple of 256 bytes.
-std::size_t vectors_at(const Signature& s) {
+std::size_t vectors_at(const gpu::Call& s) {
     return (sums_bytes(s) + 255) / 256 * 256;
 }
-std::size_t vector_bytes(const Signature& s) {
+std::size_t vector_bytes(const gpu::Call& s) {
     return (static_cast<std::size_t>(s.in(0).shape[-1]) * sizeof(float) + 255) / 256 * 256;
 }
-float* vector_of(const Signature& s, const KernelArgs& a, std::size_t index) {
+float* vector_of(const gpu::Call& s, const KernelArgs& a, std::size_t index) {
     auto* bytes = static_cast<std::byte*>(a.workspace) + vectors_at(s) + index * vector_bytes(s);
     return reinterpret_cast<float*>(bytes);
 }
 template <int vectors>
-std::size_t workspace_bytes(const Signature& s) {
+std::size_t workspace_bytes(const gpu::Call& s) {
     return vectors_at(s) + vectors * vector_bytes(s);
 }
 
-void run_batch_norm(const Signature& s, const KernelArgs& a) {
+void run_batch_norm(const gpu::Call& s, const KernelArgs& a) {
     const std::int64_t channels = s.in(0).shape[-1], rows = gpu::elements_of(s) / channels;
     float* factor = vector_of(s, a, 0);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
@@ -123,7 +123,7 @@ struct ApplyGradient {
     }
 };
 
-void run_batch_norm_backward(const Signature& s, const KernelArgs& a) {
+void run_batch_norm_backward(const gpu::Call& s, const KernelArgs& a) {
     const std::int64_t channels = s.in(0).shape[-1], rows = gpu::elements_of(s) / channels;
     float *factor = vector_of(s, a, 0), *average = vector_of(s, a, 1), *slope = vector_of(s, a, 2);
     const float *mean = a.in<float>(3), *rstd = a.in<float>(4);
@@ -146,7 +146,7 @@ struct ApplyRunning {
     }
 };
 
-void run_batch_norm_inference(const Signature& s, const KernelArgs& a) {
+void run_batch_norm_inference(const gpu::Call& s, const KernelArgs& a) {
     const ApplyRunning f{{a.in<float>(1), a.in<float>(2), a.in<float>(3), a.in<float>(4)},
                          static_cast<float>(s.attributes.as<BatchNormAttributes>().epsilon)};
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
@@ -175,7 +175,7 @@ void running_statistics_kernel(RunningStatisticsAttributes attributes, std::int6
     new_variance[c] = usable ? static_cast<float>((1 - m) * kept_variance + m * unbiased) : old_variance[c];
 }
 
-void run_running_statistics(const Signature& s, const KernelArgs& a) {
+void run_running_statistics(const gpu::Call& s, const KernelArgs& a) {
     const std::int64_t channels = gpu::elements_of(s);
     gpu::launch(*s.device, {.blocks = gpu::blocks_for(channels, 256), .threads_meet = false},
                 running_statistics_kernel, s.attributes.as<RunningStatisticsAttributes>(), channels,

@@ -64,13 +64,13 @@ void channels_kernel(F f, std::int64_t channels) {
 }
 
 template <typename F>
-void for_channels(const Signature& s, std::int64_t channels, const F& f) {
+void for_channels(const gpu::Call& s, std::int64_t channels, const F& f) {
     gpu::launch(*s.device,
                 {.blocks = gpu::blocks_for(channels, kThreads), .threads = kThreads, .threads_meet = false},
                 channels_kernel<F>, f, channels);
 }
 
-void run_fold(const Signature& s, const KernelArgs& k) {
+void run_fold(const gpu::Call& s, const KernelArgs& k) {
     const auto& attributes = s.attributes.as<BatchNormFoldAttributes>();
     const std::int64_t channels = s.in(1).shape.num_elements();
     for_channels(s, channels,
@@ -79,14 +79,14 @@ void run_fold(const Signature& s, const KernelArgs& k) {
                       attributes.epsilon, channels});
 }
 
-void run_inference(const Signature& s, const KernelArgs& k) {
+void run_inference(const gpu::Call& s, const KernelArgs& k) {
     for_channels(
         s, s.in(0).shape.num_elements(),
         FoldInference{k.in<float>(0), k.in<float>(1), k.in<float>(2), k.in<float>(3), k.out<float>(0),
                       k.out<float>(1), s.attributes.as<BatchNormInferenceFoldAttributes>().epsilon});
 }
 
-void run_backward(const Signature& s, const KernelArgs& k) {
+void run_backward(const gpu::Call& s, const KernelArgs& k) {
     const auto& attributes = s.attributes.as<BatchNormBackwardFoldAttributes>();
     const std::int64_t channels = s.in(1).shape.num_elements();
     const float* sums = k.in<float>(0);

@@ -43,14 +43,14 @@ struct TwoAffines {
     }
 };
 
-void run_affine(const Signature& s, const KernelArgs& a) {
+void run_affine(const gpu::Call& s, const KernelArgs& a) {
     const Affine f{{a.in<float>(1), a.in<float>(2)}, s.attributes.as<ChannelAffineAttributes>().relu};
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map_channels(*s.device, gpu::elements_of(s), s.in(0).shape[-1], f, a.out<T>(0), a.in<T>(0));
     });
 }
 
-void run_add(const Signature& s, const KernelArgs& a) {
+void run_add(const gpu::Call& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<AffineAddReluAttributes>();
     const std::int64_t channels = s.in(in::kX1).shape[-1];
     gpu::with_storage(s.in(in::kX1).dtype, [&]<typename T>(T) {

@@ -91,7 +91,7 @@ struct Extent {
     explicit Extent(const Shape& x) : rows(x.num_elements() / x[-1]), channels(x[-1]) {}
 };
 
-void run_statistics(const Signature& s, const KernelArgs& a) {
+void run_statistics(const gpu::Call& s, const KernelArgs& a) {
     const Extent e(s.in(0).shape);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::column_sums(*s.device, e.rows, e.channels, Squares{}, into<2>(a.out<float>(0), e.channels),
@@ -99,7 +99,7 @@ void run_statistics(const Signature& s, const KernelArgs& a) {
     });
 }
 
-void run_reductions(const Signature& s, const KernelArgs& a) {
+void run_reductions(const gpu::Call& s, const KernelArgs& a) {
     const Extent e(s.in(0).shape);
     const bool two = s.attributes.as<ChannelReductionsAttributes>().num_references == 2;
     float* none = nullptr;
@@ -113,7 +113,7 @@ void run_reductions(const Signature& s, const KernelArgs& a) {
     });
 }
 
-void run_combine(const Signature& s, const KernelArgs& a) {
+void run_combine(const gpu::Call& s, const KernelArgs& a) {
     const Combine f{{a.in<float>(2), a.in<float>(3), a.in<float>(4)}};
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map_channels(*s.device, gpu::elements_of(s), s.in(0).shape[-1], f, a.out<T>(0), a.in<T>(0),
@@ -121,7 +121,7 @@ void run_combine(const Signature& s, const KernelArgs& a) {
     });
 }
 
-void run_relu(const Signature& s, const KernelArgs& a) {
+void run_relu(const gpu::Call& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<ReluBackwardReductionsAttributes>();
     const Extent e(s.in(in::kG).shape);
     const float* scale = attributes.affine ? a.in<float>(in::kScale) : nullptr;
@@ -146,7 +146,7 @@ std::string refusal(const Signature& s) {
     return gpu::refusal(s);
 }
 
-std::size_t sums_bytes(const Signature& s) {
+std::size_t sums_bytes(const gpu::Call& s) {
     const Extent e(s.in(0).shape);
     return gpu::column_sums_bytes(*s.device, e.rows, e.channels, 3);
 }

@@ -31,14 +31,16 @@ gpu::ConvolutionSpec spec_of(const Signature& s) {
     c.k = w[0], c.r = w[1], c.s = w[2];
     c.p = y[1], c.q = y[2];
     c.dtype = s.in(0).dtype;
-    c.tf32 = s.device != nullptr && s.device->settings().tf32;
+    const gpu::Device* device = gpu::current_device();  // null when the own kernel runs, which rounds nothing
+    c.tf32 = device != nullptr && device->settings().tf32;
     return c;
 }
 
 std::string library_refusal(const Signature& s) {
     const std::string why = gpu::refusal_unless_same<0, 1>(s);
     if (!why.empty()) return why;
-    return s.device == nullptr ? "needs a device" : s.device->plan_convolution(spec_of(s)).refusal;
+    return gpu::current_device() == nullptr ? "needs a device"
+                                            : gpu::current_device()->plan_convolution(spec_of(s)).refusal;
 }
 
 struct Same {
@@ -47,7 +49,7 @@ struct Same {
 
 // cuDNN writes the weights' gradient in the type of the data: it goes through the workspace, and from there
 // into f32.
-PreparedKernel prepare_narrow_weight(const Signature& s, const gpu::Planned<gpu::ConvolutionArgs>& plan) {
+PreparedKernel prepare_narrow_weight(const gpu::Call& s, const gpu::Planned<gpu::ConvolutionArgs>& plan) {
     const std::int64_t elements = gpu::elements_of(s);
     const std::size_t narrow_bytes =
         (static_cast<std::size_t>(elements) * size_of(s.in(0).dtype) + 255) / 256 * 256;
@@ -61,7 +63,8 @@ PreparedKernel prepare_narrow_weight(const Signature& s, const gpu::Planned<gpu:
             narrow_bytes + plan.workspace_bytes, plan.description + ", then widened"};
 }
 
-PreparedKernel prepare_library(const Signature& s) {
+PreparedKernel prepare_library(const Signature& signature) {
+    const gpu::Call s(signature);
     const gpu::Planned<gpu::ConvolutionArgs> plan = s.device->plan_convolution(spec_of(s));
     if (s.op == &conv2d_backward_weight_op && s.in(0).dtype != DType::f32)
         return prepare_narrow_weight(s, plan);
@@ -71,7 +74,7 @@ PreparedKernel prepare_library(const Signature& s) {
             plan.workspace_bytes, plan.description};
 }
 
-void run_own(const Signature& s, const KernelArgs& a) {
+void run_own(const gpu::Call& s, const KernelArgs& a) {
     const gpu::ConvolutionSpec c = spec_of(s);
     const gpu::OwnConv v{c.n, c.h, c.w, c.c, c.k, c.r, c.s, c.p, c.q, c.stride, c.pad};
     const std::int64_t elements = gpu::elements_of(s);

@@ -34,7 +34,7 @@ struct WithTwo {
 };
 
 template <typename T>
-void reduce(const Signature& s, const KernelArgs& args) {
+void reduce(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<Conv2dBackwardFusedAttributes>();
     const Conv2dBackwardFusedOutputs outputs = outputs_of(a);
     const Shape& x = s.out(outputs.grad_x).shape;
@@ -49,7 +49,7 @@ void reduce(const Signature& s, const KernelArgs& args) {
                          none, grad, args.in<T>(in::kRef1));
 }
 
-void run_own(const Signature& s, const KernelArgs& args) {
+void run_own(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<Conv2dBackwardFusedAttributes>();
     const Conv2dBackwardFusedOutputs outputs = outputs_of(a);
     const Shape& g = s.in(in::kG).shape;
@@ -80,7 +80,7 @@ void run_own(const Signature& s, const KernelArgs& args) {
     });
 }
 
-std::size_t sums_bytes(const Signature& s) {
+std::size_t sums_bytes(const gpu::Call& s) {
     const auto& a = s.attributes.as<Conv2dBackwardFusedAttributes>();
     if (!a.reductions) return 0;
     const Shape& x = s.out(outputs_of(a).grad_x).shape;
@@ -93,7 +93,7 @@ MPT_REGISTER_CUDA(conv2d_backward_fused)(KernelTable& table) {
     for (const OpType* op :
          {&conv2d_backward_fused_op, &conv2d_backward_data_fused_op, &conv2d_backward_weight_fused_op}) {
         Kernel own = gpu::kernel<run_own, sums_bytes>(*op);
-        own.fast = false;
+        own.name = "own";
         table.add(own);
     }
 }

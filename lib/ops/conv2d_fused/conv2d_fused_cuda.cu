@@ -20,7 +20,7 @@ struct Squares {
     }
 };
 
-void run_own(const Signature& s, const KernelArgs& args) {
+void run_own(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<Conv2dFusedAttributes>();
     const Shape &x = s.in(in::kX).shape, &w = s.in(in::kW).shape, &y = s.out(0).shape;
     const gpu::OwnConv v{x[0], x[1], x[2], x[3], w[0], w[1], w[2], y[1], y[2], a.stride, a.pad};
@@ -39,7 +39,7 @@ void run_own(const Signature& s, const KernelArgs& args) {
     });
 }
 
-std::size_t sums_bytes(const Signature& s) {
+std::size_t sums_bytes(const gpu::Call& s) {
     const Shape& y = s.out(0).shape;
     return gpu::column_sums_bytes(*s.device, y.num_elements() / y[3], y[3], 2);
 }
@@ -52,7 +52,7 @@ std::string refusal(const Signature& s) {
 
 MPT_REGISTER_CUDA(conv2d_fused)(KernelTable& table) {
     Kernel own = gpu::kernel<run_own, sums_bytes>(conv2d_fused_op, refusal);
-    own.fast = false;
+    own.name = "own";
     table.add(own);
 }
 

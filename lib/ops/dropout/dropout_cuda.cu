@@ -24,7 +24,7 @@ void dropout_kernel(gpu::DropoutMask mask, const std::int32_t* step, std::int64_
     }
 }
 
-void run_dropout(const Signature& s, const KernelArgs& a) {
+void run_dropout(const gpu::Call& s, const KernelArgs& a) {
     const gpu::DropoutMask mask(s.attributes.as<DropoutAttributes>());
     const std::int64_t elements = gpu::elements_of(s);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {

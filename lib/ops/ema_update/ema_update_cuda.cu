@@ -20,7 +20,7 @@ struct Average {
     }
 };
 
-void run_ema_update(const Signature& s, const KernelArgs& a) {
+void run_ema_update(const gpu::Call& s, const KernelArgs& a) {
     const Average f{s.attributes.as<EmaUpdateAttributes>().decay, a.in<StepControl>(2)};
     gpu::with_storage(s.in(1).dtype, [&]<typename T>(T) {
         gpu::map(*s.device, gpu::elements_of(s), f, a.out<float>(0), a.in<float>(0), a.in<T>(1));

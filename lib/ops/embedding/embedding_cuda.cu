@@ -68,7 +68,7 @@ void with_pack(std::int64_t width, const Run& run) {
         run(std::integral_constant<int, 1>{});
 }
 
-void run_embedding(const Signature& s, const KernelArgs& a) {
+void run_embedding(const gpu::Call& s, const KernelArgs& a) {
     const Shape& table = s.in(1).shape;
     const std::int64_t tokens = s.in(0).shape.num_elements();
     gpu::with_storage(s.in(1).dtype, [&]<typename T>(T) {
@@ -83,7 +83,7 @@ void run_embedding(const Signature& s, const KernelArgs& a) {
 
 // With `buffer` 1 input 0 is what the gradient is added to, in its memory.
 template <int buffer>
-void run_embedding_backward(const Signature& s, const KernelArgs& a) {
+void run_embedding_backward(const gpu::Call& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<EmbeddingBackwardAttributes>();
     const std::int64_t tokens = s.in(buffer + 1).shape.num_elements(), width = s.out(0).shape[1];
     auto* next = static_cast<std::int32_t*>(a.workspace);
@@ -103,7 +103,7 @@ void run_embedding_backward(const Signature& s, const KernelArgs& a) {
 }
 
 template <int buffer>
-std::size_t chain_bytes(const Signature& s) {
+std::size_t chain_bytes(const gpu::Call& s) {
     return 2 * static_cast<std::size_t>(s.in(buffer + 1).shape.num_elements()) * sizeof(std::int32_t);
 }
 

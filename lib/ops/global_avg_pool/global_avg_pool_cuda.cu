@@ -44,7 +44,7 @@ void with_pack(std::int64_t channels, const Run& run) {
         run(std::integral_constant<int, 1>{});
 }
 
-void run_forward(const Signature& s, const KernelArgs& a) {
+void run_forward(const gpu::Call& s, const KernelArgs& a) {
     const Shape& x = s.in(0).shape;
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
@@ -56,7 +56,7 @@ void run_forward(const Signature& s, const KernelArgs& a) {
     });
 }
 
-void run_backward(const Signature& s, const KernelArgs& a) {
+void run_backward(const gpu::Call& s, const KernelArgs& a) {
     const Shape& x = s.out(0).shape;
     gpu::with_storage(s.out(0).dtype, [&]<typename T>(T) {
         with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {

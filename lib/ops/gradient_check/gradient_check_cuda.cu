@@ -44,11 +44,11 @@ void control_kernel(std::int64_t blocks, const double* of_block, const StepContr
     *after = control;
 }
 
-std::int64_t num_blocks(const Signature& s) {
+std::int64_t num_blocks(const gpu::Call& s) {
     return gpu::blocks_for(*s.device, s.in(0).shape.num_elements(), kThreads * 16);
 }
 
-void run_gradient_check(const Signature& s, const KernelArgs& a) {
+void run_gradient_check(const gpu::Call& s, const KernelArgs& a) {
     const std::int64_t elements = s.in(0).shape.num_elements(), blocks = num_blocks(s);
     auto* of_block = static_cast<double*>(a.workspace);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
@@ -59,7 +59,7 @@ void run_gradient_check(const Signature& s, const KernelArgs& a) {
                 a.out<StepControl>(0));
 }
 
-std::size_t sums_bytes(const Signature& s) {
+std::size_t sums_bytes(const gpu::Call& s) {
     return static_cast<std::size_t>(num_blocks(s)) * sizeof(double);
 }
 

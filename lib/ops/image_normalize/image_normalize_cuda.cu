@@ -28,7 +28,7 @@ std::string refusal(const Signature& s) {
     return gpu::refusal(s);
 }
 
-void run_image_normalize(const Signature& s, const KernelArgs& a) {
+void run_image_normalize(const gpu::Call& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<ImageNormalizeAttributes>();
     Normalize f{};
     f.channels = static_cast<int>(attributes.scale.size());

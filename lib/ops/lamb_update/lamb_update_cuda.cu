@@ -47,7 +47,8 @@ struct Lamb {
     }
 };
 
-PreparedKernel prepare(const Signature& s) {
+PreparedKernel prepare(const Signature& signature) {
+    const gpu::Call s(signature);
     const auto& h = s.attributes.as<LambUpdateAttributes>();
     return gpu::prepare_layerwise(s, kTwoMoments, Lamb{h.beta1, h.beta2, h.epsilon, h.weight_decay},
                                   h.segments);

@@ -31,7 +31,8 @@ struct Lars {
     }
 };
 
-PreparedKernel prepare(const Signature& s) {
+PreparedKernel prepare(const Signature& signature) {
+    const gpu::Call s(signature);
     const auto& h = s.attributes.as<LarsUpdateAttributes>();
     return gpu::prepare_layerwise(
         s, kOneMoment, Lars{h.momentum, h.weight_decay, h.trust_coefficient, h.epsilon}, h.segments);

@@ -17,7 +17,8 @@ gpu::ProductSpec product_of(const Signature& s) {
     p.n = s.out(0).shape[1];
     p.input = s.in(0).dtype;
     p.output = s.out(0).dtype;
-    p.tf32 = s.device != nullptr && s.device->settings().tf32;
+    const gpu::Device* device = gpu::current_device();  // null when the own kernel runs, which rounds nothing
+    p.tf32 = device != nullptr && device->settings().tf32;
     if (s.op == &linear_op) {
         p.k = s.in(0).shape[1];
         p.transposed_b = true;
@@ -33,7 +34,7 @@ gpu::ProductSpec product_of(const Signature& s) {
     return p;
 }
 
-gpu::ProductArgs arguments(const Signature& s, const gpu::ProductSpec& p, const KernelArgs& a) {
+gpu::ProductArgs arguments(const gpu::Call& s, const gpu::ProductSpec& p, const KernelArgs& a) {
     const auto first = static_cast<std::size_t>(first_factor(s));
     return {a.inputs[first], a.inputs[first + 1], a.outputs[0], p.bias ? a.in<float>(2) : nullptr,
             a.workspace};
@@ -50,17 +51,19 @@ std::string refusal(const Signature& s) {
 std::string library_refusal(const Signature& s) {
     const std::string why = refusal(s);
     if (!why.empty()) return why;
-    return s.device == nullptr ? "needs a device" : s.device->plan_product(product_of(s)).refusal;
+    return gpu::current_device() == nullptr ? "needs a device"
+                                            : gpu::current_device()->plan_product(product_of(s)).refusal;
 }
 
-PreparedKernel prepare_library(const Signature& s) {
+PreparedKernel prepare_library(const Signature& signature) {
+    const gpu::Call s(signature);
     const gpu::ProductSpec p = product_of(s);
     const gpu::Planned<gpu::ProductArgs> plan = s.device->plan_product(p);
     return {[s, p, plan](const KernelArgs& a) { plan.run(arguments(s, p, a)); }, plan.workspace_bytes,
             plan.description};
 }
 
-void run_own(const Signature& s, const KernelArgs& a) {
+void run_own(const gpu::Call& s, const KernelArgs& a) {
     const gpu::ProductSpec p = product_of(s);
     gpu::own_product(*s.device, p, arguments(s, p, a));
 }

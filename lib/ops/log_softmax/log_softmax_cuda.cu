@@ -59,7 +59,7 @@ void backward_kernel(std::int64_t rows, std::int64_t columns, std::int64_t class
     });
 }
 
-void run_forward(const Signature& s, const KernelArgs& a) {
+void run_forward(const gpu::Call& s, const KernelArgs& a) {
     const std::int64_t rows = s.in(0).shape[0], columns = s.in(0).shape[1];
     const std::int64_t classes = num_classes(s.attributes.as<LogSoftmaxAttributes>().vocabulary, columns);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
@@ -72,7 +72,7 @@ void run_forward(const Signature& s, const KernelArgs& a) {
     });
 }
 
-void run_backward(const Signature& s, const KernelArgs& a) {
+void run_backward(const gpu::Call& s, const KernelArgs& a) {
     const std::int64_t rows = s.in(0).shape[0], columns = s.in(0).shape[1];
     const std::int64_t classes = num_classes(s.attributes.as<LogSoftmaxAttributes>().vocabulary, columns);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {

@@ -11,7 +11,7 @@ void loss_seed_kernel(const float* weight, const StepControl* control, float* se
     if (gpu::thread_index() == 0) *seed = *weight * control->loss_scale;
 }
 
-void run_loss_seed(const Signature& s, const KernelArgs& a) {
+void run_loss_seed(const gpu::Call& s, const KernelArgs& a) {
     gpu::launch(*s.device, {.threads = 32, .threads_meet = false}, loss_seed_kernel, a.in<float>(0),
                 a.in<StepControl>(1), a.out<float>(0));
 }

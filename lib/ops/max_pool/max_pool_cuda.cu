@@ -76,11 +76,11 @@ void with_pack(std::int64_t channels, const Run& run) {
         run(std::integral_constant<int, 1>{});
 }
 
-gpu::Launch shape_of(const Signature& s, std::int64_t elements, int pack) {
+gpu::Launch shape_of(const gpu::Call& s, std::int64_t elements, int pack) {
     return {.blocks = gpu::blocks_for(*s.device, elements, std::int64_t{256} * pack), .threads_meet = false};
 }
 
-void run_forward(const Signature& s, const KernelArgs& args) {
+void run_forward(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<MaxPoolAttributes>();
     const Shape &x = s.in(0).shape, &y = s.out(0).shape;
     const Pool pool{x[0],
@@ -100,7 +100,7 @@ void run_forward(const Signature& s, const KernelArgs& args) {
     });
 }
 
-void run_backward(const Signature& s, const KernelArgs& args) {
+void run_backward(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<MaxPoolBackwardAttributes>();
     const Shape &x = s.out(0).shape, &y = s.in(0).shape;
     const Pool pool{x[0],

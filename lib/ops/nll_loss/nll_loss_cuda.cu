@@ -39,7 +39,7 @@ struct Gradient {
     }
 };
 
-void run_forward(const Signature& s, const KernelArgs& a) {
+void run_forward(const gpu::Call& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
     const std::int64_t rows = s.in(0).shape[0], columns = s.in(0).shape[1];
     const std::int64_t classes = num_classes(attributes.vocabulary, columns);
@@ -54,7 +54,7 @@ void run_forward(const Signature& s, const KernelArgs& a) {
                 gpu::StoreTotal{a.out<float>(0)}, rows, losses);
 }
 
-void run_backward(const Signature& s, const KernelArgs& a) {
+void run_backward(const gpu::Call& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
     const Gradient f{a.in<float>(0),
                      a.in<std::int32_t>(2),
@@ -66,7 +66,7 @@ void run_backward(const Signature& s, const KernelArgs& a) {
                       [&]<typename T>(T) { gpu::map(*s.device, gpu::elements_of(s), f, a.out<T>(0)); });
 }
 
-std::size_t losses_bytes(const Signature& s) {
+std::size_t losses_bytes(const gpu::Call& s) {
     return static_cast<std::size_t>(s.in(0).shape[0]) * sizeof(float);
 }
 

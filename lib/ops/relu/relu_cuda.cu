@@ -12,13 +12,13 @@ struct ReluBackward {
     MPT_DEVICE float operator()(std::int64_t, float grad_y, float y) const { return y > 0 ? grad_y : 0.0f; }
 };
 
-void run_relu(const Signature& s, const KernelArgs& a) {
+void run_relu(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map(*s.device, gpu::elements_of(s), Relu{}, a.out<T>(0), a.in<T>(0));
     });
 }
 
-void run_relu_backward(const Signature& s, const KernelArgs& a) {
+void run_relu_backward(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map(*s.device, gpu::elements_of(s), ReluBackward{}, a.out<T>(0), a.in<T>(0), a.in<T>(1));
     });

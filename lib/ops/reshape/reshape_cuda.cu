@@ -5,7 +5,7 @@ namespace mpt {
 
 namespace {
 
-void run_reshape(const Signature& s, const KernelArgs& a) {
+void run_reshape(const gpu::Call& s, const KernelArgs& a) {
     if (a.inputs[0] != a.outputs[0])
         s.device->copy(a.outputs[0], a.inputs[0], static_cast<std::size_t>(s.out(0).bytes()));
 }

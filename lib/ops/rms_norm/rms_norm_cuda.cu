@@ -6,7 +6,7 @@ namespace mpt {
 
 namespace {
 
-void run_rms_norm(const Signature& s, const KernelArgs& a) {
+void run_rms_norm(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::NormForward<T> n{};
         n.x = a.in<T>(0);
@@ -20,7 +20,7 @@ void run_rms_norm(const Signature& s, const KernelArgs& a) {
     });
 }
 
-void run_rms_norm_backward(const Signature& s, const KernelArgs& a) {
+void run_rms_norm_backward(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::NormBackward<T> n{};
         n.grad_y = a.in<T>(0);
@@ -35,7 +35,7 @@ void run_rms_norm_backward(const Signature& s, const KernelArgs& a) {
     });
 }
 
-std::size_t sums_bytes(const Signature& s) {
+std::size_t sums_bytes(const gpu::Call& s) {
     return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / s.in(0).shape[-1],
                                   s.in(0).shape[-1], 1);
 }

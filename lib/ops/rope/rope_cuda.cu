@@ -35,7 +35,8 @@ void rope_kernel(Rotation r, const std::int32_t* offset, const T* x, T* y) {
     }
 }
 
-PreparedKernel prepare(const Signature& s) {
+PreparedKernel prepare(const Signature& signature) {
+    const gpu::Call s(signature);
     const auto& attributes = s.attributes.as<RopeAttributes>();
     const Shape x = s.in(0).shape;
     std::vector<double> frequencies;

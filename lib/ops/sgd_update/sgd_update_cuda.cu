@@ -27,7 +27,8 @@ struct Sgd {
     }
 };
 
-PreparedKernel prepare(const Signature& s) {
+PreparedKernel prepare(const Signature& signature) {
+    const gpu::Call s(signature);
     const auto& hyper = s.attributes.as<SgdUpdateAttributes>();
     return gpu::prepare_update(
         s, kOneMoment, Sgd{hyper.momentum, hyper.weight_decay, s.has(kOneMoment.moment1), hyper.nesterov},

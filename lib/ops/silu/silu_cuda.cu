@@ -19,13 +19,13 @@ struct SiluBackward {
     }
 };
 
-void run_silu(const Signature& s, const KernelArgs& a) {
+void run_silu(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map(*s.device, gpu::elements_of(s), Silu{}, a.out<T>(0), a.in<T>(0));
     });
 }
 
-void run_silu_backward(const Signature& s, const KernelArgs& a) {
+void run_silu_backward(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map(*s.device, gpu::elements_of(s), SiluBackward{}, a.out<T>(0), a.in<T>(0), a.in<T>(1));
     });

@@ -26,7 +26,8 @@ struct Scale {
     MPT_DEVICE float operator()(std::int64_t, float grad_y) const { return scale * grad_y; }
 };
 
-PreparedKernel prepare(const Signature& s) {
+PreparedKernel prepare(const Signature& signature) {
+    const gpu::Call s(signature);
     const auto& attributes = s.attributes.as<SinusoidalPositionsAttributes>();
     const std::int64_t length = s.in(0).shape[1], width = s.in(0).shape[2];
     std::vector<double> frequencies;
@@ -44,7 +45,7 @@ PreparedKernel prepare(const Signature& s) {
             0, "cuda"};
 }
 
-void run_backward(const Signature& s, const KernelArgs& a) {
+void run_backward(const gpu::Call& s, const KernelArgs& a) {
     const Scale f{static_cast<float>(s.attributes.as<SinusoidalPositionsAttributes>().scale)};
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::map(*s.device, gpu::elements_of(s), f, a.out<T>(0), a.in<T>(0));

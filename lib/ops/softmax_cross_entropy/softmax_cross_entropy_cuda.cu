@@ -75,7 +75,7 @@ void backward_kernel(Labels l, const float* seed, const T* z, const float* logsu
     });
 }
 
-Labels labels_of(const Signature& s, const KernelArgs& a, int logits, int labels) {
+Labels labels_of(const gpu::Call& s, const KernelArgs& a, int logits, int labels) {
     const auto& attributes = s.attributes.as<LossAttributes>();
     return {a.in<std::int32_t>(labels),
             s.in(logits).shape[0],
@@ -85,7 +85,7 @@ Labels labels_of(const Signature& s, const KernelArgs& a, int logits, int labels
             static_cast<float>(attributes.label_smoothing)};
 }
 
-void run_forward(const Signature& s, const KernelArgs& a) {
+void run_forward(const gpu::Call& s, const KernelArgs& a) {
     const Labels l = labels_of(s, a, 0, 1);
     auto* losses = static_cast<float*>(a.workspace);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
@@ -100,7 +100,7 @@ void run_forward(const Signature& s, const KernelArgs& a) {
                 gpu::StoreTotal{a.out<float>(0)}, l.rows, losses);
 }
 
-void run_backward(const Signature& s, const KernelArgs& a) {
+void run_backward(const gpu::Call& s, const KernelArgs& a) {
     const Labels l = labels_of(s, a, 1, 2);
     gpu::with_storage(s.in(1).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
@@ -114,7 +114,7 @@ void run_backward(const Signature& s, const KernelArgs& a) {
     });
 }
 
-std::size_t losses_bytes(const Signature& s) {
+std::size_t losses_bytes(const gpu::Call& s) {
     return static_cast<std::size_t>(s.in(0).shape[0]) * sizeof(float);
 }
 

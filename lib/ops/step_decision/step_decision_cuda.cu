@@ -10,7 +10,7 @@ void step_decision_kernel(StepRule rule, const StepControl* before, StepControl*
     if (gpu::thread_index() == 0) *after = decide_step(rule, *before);
 }
 
-void run_step_decision(const Signature& s, const KernelArgs& a) {
+void run_step_decision(const gpu::Call& s, const KernelArgs& a) {
     gpu::launch(*s.device, {.threads = 32, .threads_meet = false}, step_decision_kernel,
                 s.attributes.as<StepDecisionAttributes>().rule, a.in<StepControl>(0), a.out<StepControl>(0));
 }

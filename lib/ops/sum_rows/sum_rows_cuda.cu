@@ -17,7 +17,7 @@ struct Value {
     }
 };
 
-void run_sum_rows(const Signature& s, const KernelArgs& a) {
+void run_sum_rows(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::column_sums(*s.device, s.in(0).shape[0], s.in(0).shape[1], Value{},
                          gpu::StoreSums<1>{{a.out<float>(0)}}, a.workspace, static_cast<float*>(nullptr),
@@ -25,7 +25,7 @@ void run_sum_rows(const Signature& s, const KernelArgs& a) {
     });
 }
 
-std::size_t sums_bytes(const Signature& s) {
+std::size_t sums_bytes(const gpu::Call& s) {
     return gpu::column_sums_bytes(*s.device, s.in(0).shape[0], s.in(0).shape[1], 1);
 }
 

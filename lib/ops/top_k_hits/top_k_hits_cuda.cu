@@ -43,7 +43,7 @@ void count_kernel(std::int64_t rows, std::int32_t five, const std::int32_t* rank
     *hits5 = among;
 }
 
-void run_top_k_hits(const Signature& s, const KernelArgs& a) {
+void run_top_k_hits(const gpu::Call& s, const KernelArgs& a) {
     const std::int64_t rows = s.in(0).shape[0], classes = s.in(0).shape[1];
     const auto ignored = static_cast<std::int32_t>(s.attributes.as<TopKHitsAttributes>().ignore_index);
     auto* ranks = static_cast<std::int32_t*>(a.workspace);
@@ -59,7 +59,7 @@ void run_top_k_hits(const Signature& s, const KernelArgs& a) {
                 a.out<std::int32_t>(1));
 }
 
-std::size_t ranks_bytes(const Signature& s) {
+std::size_t ranks_bytes(const gpu::Call& s) {
     return static_cast<std::size_t>(s.in(0).shape[0]) * sizeof(std::int32_t);
 }
 
