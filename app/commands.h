@@ -9,6 +9,8 @@ namespace mpt::app {
 int train_command(const std::vector<std::string>& arguments);
 int eval_command(const std::vector<std::string>& arguments);
 int keys_command(const std::vector<std::string>& arguments);
+int devices_command(const std::vector<std::string>& arguments);
+int gemm_command(const std::vector<std::string>& arguments);
 std::string version_text();
 
 }  // namespace mpt::app

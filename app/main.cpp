@@ -14,9 +14,12 @@ constexpr int kInternalError = 1;
 
 int dispatch(std::vector<std::string> words) {
     const std::string first = words.empty() ? "" : words.front();
-    if (first == "train" || first == "eval" || first == "keys") words.erase(words.begin());
+    if (first == "train" || first == "eval" || first == "keys" || first == "devices" || first == "gemm")
+        words.erase(words.begin());
     if (first == "eval") return mpt::app::eval_command(words);
     if (first == "keys") return mpt::app::keys_command(words);
+    if (first == "devices") return mpt::app::devices_command(words);
+    if (first == "gemm") return mpt::app::gemm_command(words);
     return mpt::app::train_command(words);
 }
 

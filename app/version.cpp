@@ -6,9 +6,19 @@
 
 #include "backends/cpu/threads.h"
 #include "backends/cpu/versions.h"
+#include "backends/cuda/device.h"
 #include "commands.h"
 
 namespace mpt::app {
+
+namespace {
+
+std::string gpu_text() {
+    const gpu::DeviceCount found = gpu::count_devices();
+    return found.count > 0 ? fmt::format("{} GPUs", found.count) : found.reason;
+}
+
+}  // namespace
 
 std::string version_text() {
     std::string text = fmt::format("mpt-train {}\n", MPT_VERSION);
@@ -20,7 +30,9 @@ std::string version_text() {
         NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION);
     text += fmt::format("instruction sets: {}\n", cpu::instruction_sets());
     text += fmt::format("CPU backend: built, {} usable cores\n", cpu::num_usable_cores());
-    text += "CUDA backend: not built\n";
+    text += gpu::built_with_cuda()
+                ? fmt::format("CUDA backend: built, {}\n", gpu_text())
+                : "CUDA backend: not built (no CUDA toolkit with cuDNN when this was compiled)\n";
     return text;
 }
 

@@ -37,6 +37,7 @@ THIRD_PARTY = {
     r"yaml-cpp/": r"lib/config/",
     r"dnnl": r"lib/backends/cpu/onednn_",
     r"libxsmm": r"lib/backends/cpu/conv_",
+    r"cu(da|dnn|blas)": r"lib/backends/cuda/|tests/gpu/",
     r"spdlog/": r"lib/(metrics|train)/|app/",
     r"nlohmann/": r"lib/(metrics|train|dataset)/|app/",
     r"sentencepiece": r"lib/dataset/text/sentencepiece_",

@@ -116,7 +116,8 @@ bool has_fast_kernel(const KernelTable& kernels, const Graph& graph, const OpTyp
     }
     signature.outputs = op.infer(attributes, signature.inputs);
     const Kernel* kernel = choose_kernel(kernels, signature, nullptr);
-    return kernel != nullptr && kernel->name != "ref";
+    // "own": what a GPU falls back on where its library knows no such fused form.
+    return kernel != nullptr && kernel->name != "ref" && kernel->name != "own";
 }
 
 }  // namespace mpt

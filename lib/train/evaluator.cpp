@@ -60,7 +60,7 @@ std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const 
     const std::unique_ptr<RunData> data = open_data(config);
     TrainingProgram program(config, data->description, num_threads(config));
     expect_batches(program, *data, {});
-    program.check_fits(available_memory_bytes());
+    program.check_fits(program.available_bytes());
     program.allocate();
     program.initialize(config.seed);
     load_weights(program, checkpoint);

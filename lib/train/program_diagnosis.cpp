@@ -31,13 +31,14 @@ std::string TrainingProgram::first_nonfinite() {
     const Executor& executor = *found->second.executor;
     const Graph& graph = executor.plan().graph;
     std::string first;
+    impl_->memory.before_step();
     executor.run([&](const PlannedStep& step) {
         if (!first.empty()) return;
         const Node& node = graph.node(step.node);
         for (const ValueId out : node.outputs) {
             const TensorType& type = graph.type(out);
             if (!is_float(type.dtype)) continue;
-            const std::int64_t count = count_nonfinite(executor.address(out), type);
+            const std::int64_t count = count_nonfinite(executor.fetch(out).data(), type);
             if (count == 0 || !first.empty()) continue;
             first = graph.value(out).name + " (" + std::string(node.op->name) + ", " + name_of(node.phase) +
                     ", " + std::string(name_of(type.dtype)) + to_string(type.shape) +
@@ -45,6 +46,7 @@ std::string TrainingProgram::first_nonfinite() {
                     " elements";
         }
     });
+    impl_->memory.after_step();
     return first;
 }
 
@@ -62,10 +64,17 @@ std::string TrainingProgram::precision_summary() const {
     const CompiledPlan& compiled = impl_->micro_steps.at(impl_->data.micro_batch);
     const DType narrow = narrow_type(mode);
     std::string text = "precision " + std::string(name_of(mode)) + ": ";
-    if (mode == PrecisionMode::kTf32)
+    const gpu::Device* device = impl_->device;
+    const std::string where = device == nullptr ? "on this CPU" : "on " + name_of_device(device);
+    if (mode == PrecisionMode::kTf32 && device != nullptr)
+        text += "stored in f32, products rounded to tf32 with f32 sums " + where;
+    else if (mode == PrecisionMode::kTf32)
         text += "a CPU has no TF32, so it is f32 here";
     else if (narrow == DType::f32)
         text += "stored and computed in f32";
+    else if (device != nullptr)
+        text += "stored in " + std::string(name_of(narrow)) + ", products of it with f32 sums " + where +
+                (mode == PrecisionMode::kFp16Pure ? ", no f32 masters" : ", f32 masters");
     else
         text += "stored in " + std::string(name_of(narrow)) + ", computed in f32 on this CPU" +
                 (multiplies_bf16(compiled.plan) ? " but for matrix products of bf16 with sums in f32" : "") +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/threads.h"
+#include "backends/cuda/device.h"
 #include "core/error.h"
 
 namespace mpt {
@@ -95,9 +96,9 @@ void expect_batches(TrainingProgram& program, const RunData& data, const StreamP
 }
 
 void check_supported(const RunConfig& config) {
-    if (config.device != "auto" && config.device != "cpu")
-        throw Error(ExitCode::kUsage, "--device " + config.device +
-                                          ": this build has no CUDA backend; use --device cpu or auto");
+    if (config.device != "auto" && config.device != "cpu" && gpu::count_devices().count == 0)
+        throw Error(ExitCode::kUsage, "--device " + config.device + ": " + gpu::count_devices().reason +
+                                          "; use --device cpu or auto");
     if (config.train.early_stop > 0 && config.checkpoint.best == BestMetric::kOff)
         throw Error(ExitCode::kUsage, "train.early_stop needs a metric to watch: set checkpoint.best");
     if (config.optimizer.ema > 0 && config.precision.mode == PrecisionMode::kFp16Pure)

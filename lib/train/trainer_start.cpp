@@ -57,7 +57,7 @@ bool Trainer::prepare() {
     program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_));
     if (must_stop()) return false;
     expect_batches(*program_, *data_, position);
-    program_->check_fits(available_memory_bytes());
+    program_->check_fits(program_->available_bytes());
     feed_ = data_->training_feed(position);
     program_->allocate();
     program_->initialize(config_.seed);

@@ -13,22 +13,6 @@
 
 namespace mpt {
 
-namespace {
-
-void check_device(const RunConfig& config) {
-    if (config.device.rfind("cuda", 0) == 0)
-        throw Error(ExitCode::kUsage,
-                    "device: " + config.device +
-                        " asked for, but this build has no CUDA backend; use --device cpu or auto");
-    if (config.precision.mode == PrecisionMode::kFp8)
-        throw Error(ExitCode::kUsage,
-                    "precision.mode: fp8 is for the matrix products of Transformers on GPUs of compute "
-                    "capability 8.9 and later; "
-                    "this device (CPU) runs fp32, tf32, amp_fp16, amp_bf16 and fp16_pure");
-}
-
-}  // namespace
-
 void TrainingProgram::Impl::compile_micro_step(const BatchShape& shape) {
     if (micro_steps.contains(shape)) return;
     CompiledGraph compiled = micro_step_graph(
@@ -78,9 +62,13 @@ void TrainingProgram::Impl::refresh_report() {
 }
 
 TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription& data, int num_threads)
-    : impl_(std::make_unique<Impl>(config, data, num_threads)) {
-    check_device(config);
+    : TrainingProgram(config, data, num_threads, run_device(config)) {}
+
+TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription& data, int num_threads,
+                                 RunsOn runs_on)
+    : impl_(std::make_unique<Impl>(config, data, num_threads, std::move(runs_on))) {
     Impl& p = *impl_;
+    const gpu::DeviceScope scope(p.device);
     // The first graph fills the variable table; what depends on the table follows.
     p.compile_micro_step(data.micro_batch);
     p.decay = decay_groups(
@@ -98,13 +86,19 @@ TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription&
 TrainingProgram::~TrainingProgram() = default;
 
 void TrainingProgram::expect_micro_batch(const BatchShape& shape) {
+    const gpu::DeviceScope scope(impl_->device);
     impl_->compile_micro_step(shape);
     impl_->refresh_report();
 }
 
 void TrainingProgram::expect_evaluation_batch(const BatchShape& shape) {
+    const gpu::DeviceScope scope(impl_->device);
     impl_->compile_evaluation(shape);
     impl_->refresh_report();
+}
+
+std::int64_t TrainingProgram::available_bytes() const {
+    return impl_->device != nullptr ? impl_->device->free_bytes() : available_memory_bytes();
 }
 
 const MemoryReport& TrainingProgram::memory() const {
@@ -112,6 +106,7 @@ const MemoryReport& TrainingProgram::memory() const {
 }
 
 std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute recompute) const {
+    const gpu::DeviceScope scope(impl_->device);
     RunConfig config = impl_->config;
     config.memory.recompute = recompute;
     const auto fits = [&](std::int64_t rows) {
@@ -190,12 +185,10 @@ void TrainingProgram::check_fits(std::int64_t available_bytes) const {
 
 void TrainingProgram::allocate() {
     Impl& p = *impl_;
-    p.arena = cpu::Arena(p.layout.bytes, p.config.memory.huge_pages, p.num_threads);
-    p.store = Store(p.variables, p.layout, p.arena.data());
+    p.memory = RunMemory(p.device, p.variables, p.layout, p.config.memory.huge_pages, p.num_threads);
     for (auto* plans : {&p.micro_steps, &p.evaluations})
-        for (auto& [shape, compiled] : *plans)
-            compiled.executor = std::make_unique<Executor>(compiled.plan, p.store);
-    p.update.executor = std::make_unique<Executor>(p.update.plan, p.store);
+        for (auto& [shape, compiled] : *plans) compiled.executor = p.executor_of(compiled.plan);
+    p.update.executor = p.executor_of(p.update.plan);
 }
 
 namespace {
@@ -213,7 +206,7 @@ void store_element(std::byte* address, DType dtype, std::int64_t index, float va
 
 void TrainingProgram::Impl::fill(const Variable& variable, std::uint64_t seed, std::uint64_t index) {
     const Region region = is_statistic(variable.role) ? Region::kStatistics : Region::kMaster;
-    std::byte* address = store.address(region, variable.offset);
+    std::byte* address = memory.host().address(region, variable.offset);
     RandomStream random(seed, RandomPurpose::kInit, index);
     for (std::int64_t i = 0; i < variable.num_elements(); ++i) {
         float value = variable.init.a;
@@ -244,11 +237,11 @@ BatchResult TrainingProgram::Impl::run(const CompiledPlan& compiled, const Micro
                                        const MicroStepPlace* place) {
     const Executor& executor = *compiled.executor;
     for (const GraphInput& input : batch.inputs) {
-        const std::span<std::byte> memory = executor.input<std::byte>(std::string(input.name));
-        MPT_CHECK(memory.size() == input.bytes.size(),
+        const std::span<std::byte> staged = executor.input<std::byte>(std::string(input.name));
+        MPT_CHECK(staged.size() == input.bytes.size(),
                   std::string(input.name) + ": " + std::to_string(input.bytes.size()) + " bytes, planned " +
-                      std::to_string(memory.size()));
-        std::ranges::copy(input.bytes, memory.begin());
+                      std::to_string(staged.size()));
+        std::ranges::copy(input.bytes, staged.begin());
     }
     if (place != nullptr) {
         executor.input<float>("weight")[0] =
@@ -256,7 +249,7 @@ BatchResult TrainingProgram::Impl::run(const CompiledPlan& compiled, const Micro
         if (executor.has_input("step"))
             executor.input<std::int32_t>("step")[0] = static_cast<std::int32_t>(place->index);
     }
-    executor.run();
+    run_step(executor);
     BatchResult result;
     result.loss_sum = static_cast<double>(executor.output<float>("loss_sum")[0]);
     result.weight = batch.weight;
@@ -285,7 +278,7 @@ BatchResult TrainingProgram::run_micro_step(const MicroBatch& batch, const Micro
 
 StepControl TrainingProgram::run_update() {
     impl_->require_store();
-    impl_->update.executor->run();
+    impl_->run_step(*impl_->update.executor);
     return control();
 }
 
@@ -314,7 +307,7 @@ const VariableTable& TrainingProgram::variables() const {
 
 std::byte* TrainingProgram::region(Region r) {
     impl_->require_store();
-    return impl_->store.region(r);
+    return impl_->memory.host().region(r);
 }
 
 void TrainingProgram::weights_changed() {
@@ -331,7 +324,7 @@ void TrainingProgram::weights_changed() {
 
 StepControl TrainingProgram::control() const {
     StepControl control;
-    std::memcpy(&control, impl_->store.region(Region::kControl), sizeof control);
+    impl_->memory.read(Region::kControl, &control, sizeof control);
     return control;
 }
 

@@ -20,6 +20,7 @@
 #include "optim/step_control.h"
 #include "plan/memory_report.h"
 #include "train/micro_batch.h"
+#include "train/run_device.h"
 
 namespace mpt {
 
@@ -44,7 +45,9 @@ struct BatchResult {
 
 class TrainingProgram {
   public:
+    // On the device that the config names, or on another (a test's host twin).
     TrainingProgram(const RunConfig& config, const DataDescription& data, int num_threads);
+    TrainingProgram(const RunConfig& config, const DataDescription& data, int num_threads, RunsOn runs_on);
     ~TrainingProgram();
     TrainingProgram(const TrainingProgram&) = delete;
     TrainingProgram& operator=(const TrainingProgram&) = delete;
@@ -54,6 +57,8 @@ class TrainingProgram {
     void expect_micro_batch(const BatchShape& shape);
     void expect_evaluation_batch(const BatchShape& shape);
 
+    // Bytes that the run may still take where it runs: of the GPU, or of this process.
+    std::int64_t available_bytes() const;
     const MemoryReport& memory() const;
     // The most rows of a micro-batch whose plan fits `bytes` (0 when not even one does).
     std::int64_t largest_micro_batch(std::int64_t bytes, Recompute recompute) const;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/arena.h"
 #include "exec/executor.h"
+#include "exec/run_memory.h"
 #include "train/program_graphs.h"
 
 namespace mpt {
@@ -19,16 +19,20 @@ struct CompiledPlan {
 };
 
 struct TrainingProgram::Impl {
-    Impl(const RunConfig& c, const DataDescription& d, int threads)
+    Impl(const RunConfig& c, const DataDescription& d, int threads, RunsOn runs_on)
         : config(c),
           data(d),
           num_threads(threads),
-          kernels(c.debug.reference_kernels ? reference_kernels() : cpu_kernels()) {}
+          owned_device(std::move(runs_on.owned_device)),
+          device(runs_on.device),
+          kernels(std::move(runs_on.kernels)) {}
 
     RunConfig config;
     DataDescription data;
     int num_threads;
-    const KernelTable& kernels;
+    std::unique_ptr<gpu::Device> owned_device;  // before what lives in its memory
+    gpu::Device* device;                        // null: the CPU
+    KernelTable kernels;
     VariableTable variables;
     DecayGroups decay;
     UpdateConfig update_settings;
@@ -37,8 +41,7 @@ struct TrainingProgram::Impl {
     std::string dump;
     MemoryReport report;
     StoreLayout layout;
-    cpu::Arena arena;
-    Store store;
+    RunMemory memory;
     BatchShape last_micro_batch;
 
     GraphContext context(const RunConfig& c, VariableTable& v, std::string* text) const {
@@ -48,7 +51,15 @@ struct TrainingProgram::Impl {
     void compile_evaluation(const BatchShape& shape);
     void enable_regions();
     void refresh_report();
-    void require_store() const { MPT_CHECK(arena.data() != nullptr, "allocate() comes first"); }
+    std::unique_ptr<Executor> executor_of(const Plan& plan) const {
+        return std::make_unique<Executor>(plan, memory.store(), device);
+    }
+    void run_step(const Executor& executor) {
+        memory.before_step();
+        executor.run();
+        memory.after_step();
+    }
+    void require_store() const { MPT_CHECK(memory.allocated(), "allocate() comes first"); }
     BatchResult run(const CompiledPlan& compiled, const MicroBatch& batch, const MicroStepPlace* place);
     void fill(const Variable& variable, std::uint64_t seed, std::uint64_t index);
 };

@@ -1,11 +1,17 @@
-// Every op x sample x element type x kernel against the op's reference run in f64 on the same (rounded)
-// inputs: values, guard bytes, unchanged inputs, in place, 1 and 3 threads, the same bits twice. A case is
-// called like `relu f16 simd [4x33]`; MPT_OP_CASE=<part of a name> runs only those that contain it.
+// Every op x sample x element type x kernel of each backend against the op's reference run in f64 on the same
+// (rounded) inputs: values, guard bytes, unchanged inputs, in place, 1 and 3 threads, the same bits twice. A
+// case is called like `relu f16 cpu simd [4x33]`; MPT_OP_CASE=<part of a name> runs only those that contain
+// it. Backends: cpu; cuda-host, the GPU kernels' sources on the host twin, blocks and threads in both orders;
+// and cuda where there is a GPU.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
 
+#include "backends/cuda/device.h"
+#include "backends/cuda/host_twin/host_twin.h"
+#include "graph/gpu_kernels.h"
+#include "support/device_mirror.h"
 #include "support/graph_run.h"
 #include "support/op_sample.h"
 #include "support/tolerance.h"
@@ -19,6 +25,14 @@ bool is_wanted(const std::string& case_name) {
     const char* part = std::getenv("MPT_OP_CASE");
     return part == nullptr || case_name.find(part) != std::string::npos;
 }
+
+// Kernels and what they run on. Outputs of both devices of a backend must have the same bits.
+struct Backend {
+    std::string name;
+    const KernelTable& kernels;
+    std::vector<gpu::Device*> devices;  // null: the CPU
+    std::vector<int> threads;
+};
 
 std::string case_name(const Sample& sample, DType dtype, std::string_view kernel) {
     std::string name = std::string(sample.op->name) + " " + std::string(name_of(dtype)) + " " +
@@ -51,7 +65,7 @@ struct Outcome {
 };
 
 Outcome run_kernel(const PreparedKernel& kernel, const Signature& s, const Values& inputs,
-                   const std::vector<Alias>& aliases) {
+                   const std::vector<Alias>& aliases, gpu::Device* device = nullptr) {
     std::vector<std::unique_ptr<GuardedBuffer>> in, out;
     std::vector<std::vector<std::uint8_t>> before;
     std::vector<void*> in_data, out_data;
@@ -71,7 +85,10 @@ Outcome run_kernel(const PreparedKernel& kernel, const Signature& s, const Value
         overwritten.insert(alias.input);
     }
     GuardedBuffer workspace(kernel.workspace_bytes);
-    kernel.run({in_data, out_data, workspace.data()});
+    std::vector<GuardedBuffer*> buffers = {&workspace};
+    for (const auto& buffer : in) buffers.push_back(buffer.get());
+    for (const auto& buffer : out) buffers.push_back(buffer.get());
+    run_on(device, kernel, {in_data, out_data, workspace.data()}, buffers);
 
     Outcome outcome;
     outcome.guards_intact = workspace.intact();
@@ -152,18 +169,26 @@ std::string difference(const Sample& sample, const Signature& s, const Values& g
     return {};
 }
 
+PreparedKernel prepared_on(gpu::Device* device, const Kernel& kernel, const Signature& s) {
+    const gpu::DeviceScope scope(device);
+    return kernel.prepare(s);
+}
+
 void check_kernel(const Sample& sample, const Signature& s, const Kernel& kernel, const Values& inputs,
-                  const Values& expected) {
-    const PreparedKernel prepared = kernel.prepare(s);
-    const Outcome first = run_kernel(prepared, s, inputs, sample.op->must_alias);
+                  const Values& expected, const std::vector<gpu::Device*>& devices) {
+    gpu::Device* device = devices.front();
+    const PreparedKernel prepared = prepared_on(device, kernel, s);
+    const Outcome first = run_kernel(prepared, s, inputs, sample.op->must_alias, device);
     CHECK(difference(sample, s, first.values, expected) == "");
     CHECK(first.guards_intact);
     CHECK(first.inputs_unchanged);
-    CHECK(run_kernel(prepared, s, inputs, sample.op->must_alias).outputs == first.outputs);
+    for (gpu::Device* again : devices)
+        CHECK(run_kernel(prepared_on(again, kernel, s), s, inputs, sample.op->must_alias, again).outputs ==
+              first.outputs);
     for (const Alias alias : sample.op->may_alias) {
         if (s.in(alias.input) != s.out(alias.output)) continue;
         INFO("output " << alias.output << " in place of input " << alias.input);
-        const Outcome in_place = run_kernel(prepared, s, inputs, {alias});
+        const Outcome in_place = run_kernel(prepared, s, inputs, {alias}, device);
         CHECK(in_place.outputs == first.outputs);
         CHECK(in_place.guards_intact);
         CHECK(in_place.inputs_unchanged);
@@ -171,15 +196,16 @@ void check_kernel(const Sample& sample, const Signature& s, const Kernel& kernel
 }
 
 // Expected values of a case, made once for all kernels.
-void check_case(const Sample& sample, DType dtype) {
-    const auto found = cpu_kernels().by_op.find(sample.op->name);
-    if (found == cpu_kernels().by_op.end()) return;  // the completeness test tells
+void check_case(const Sample& sample, DType dtype, const Backend& backend) {
+    const auto found = backend.kernels.by_op.find(sample.op->name);
+    if (found == backend.kernels.by_op.end()) return;  // the completeness test tells
     Values inputs, expected;
     for (const Kernel& kernel : found->second) {
-        const std::string name = case_name(sample, dtype, kernel.name);
+        const std::string name = case_name(sample, dtype, backend.name + " " + std::string(kernel.name));
         if (!is_wanted(name)) continue;
-        for (const int num_threads : {1, 3}) {
+        for (const int num_threads : backend.threads) {
             const Signature s = test::signature_of(sample, dtype, num_threads);
+            const gpu::DeviceScope scope(backend.devices.front());
             if (kernel.refusal != nullptr && !kernel.refusal(s).empty()) continue;
             if (num_threads > 1 && kernel.name == "ref") continue;
             if (expected.empty()) {
@@ -187,17 +213,37 @@ void check_case(const Sample& sample, DType dtype) {
                 expected = expected_outputs(sample, inputs);
             }
             INFO(name << ", " << num_threads << " threads");
-            check_kernel(sample, s, kernel, inputs, expected);
+            check_kernel(sample, s, kernel, inputs, expected, backend.devices);
         }
     }
 }
 
 }  // namespace
 
-TEST_CASE("every kernel agrees with its op's reference") {
+namespace {
+
+void check_backend(const Backend& backend) {
     for (const Sample& sample : sample_table().samples)
         if (sample.tested_by.empty())
-            for (const DType dtype : dtypes_of(sample)) check_case(sample, dtype);
+            for (const DType dtype : dtypes_of(sample)) check_case(sample, dtype, backend);
+}
+
+}  // namespace
+
+TEST_CASE("every kernel agrees with its op's reference") {
+    check_backend({"cpu", cpu_kernels(), {nullptr}, {1, 3}});
+}
+
+TEST_CASE("every GPU kernel agrees with its op's reference on the host twin") {
+    gpu::HostTwin first_first, last_first(true);
+    check_backend({"cuda-host", cuda_host_kernels(), {&first_first, &last_first}, {1}});
+}
+
+// scripts/check_gpu.sh asks for it; elsewhere there is nothing to say.
+TEST_CASE("every GPU kernel agrees with its op's reference on a GPU") {
+    if (std::getenv("MPT_TEST_GPU") == nullptr) return;
+    const std::unique_ptr<gpu::Device> device = gpu::open_device(0);
+    check_backend({"cuda", cuda_kernels(), {device.get()}, {1}});
 }
 
 TEST_CASE("a fused op's reference agrees with its decomposition") {
@@ -220,6 +266,8 @@ TEST_CASE("a fused op's reference agrees with its decomposition") {
 
 TEST_CASE("every op has a precision class, a sample and a reference") {
     std::set<std::string_view> sampled;
+    // Text is generated on the CPU.
+    const std::set<std::string_view> decoding = {"cache_append", "cached_attention", "token_positions"};
     std::string lacking;
     for (const Sample& sample : sample_table().samples) {
         sampled.insert(sample.op->name);
@@ -231,6 +279,10 @@ TEST_CASE("every op has a precision class, a sample and a reference") {
         if (!sampled.contains(name)) lacking += name + ": no sample\n";
         if (reference_of(name) == nullptr && op->decompose == nullptr) lacking += name + ": no reference\n";
         if (cpu_kernels().by_op.find(name) == cpu_kernels().by_op.end()) lacking += name + ": no kernel\n";
+        // A fusion without a kernel is not formed.
+        if (cuda_host_kernels().by_op.find(name) == cuda_host_kernels().by_op.end() &&
+            op->decompose == nullptr && !decoding.contains(name))
+            lacking += name + ": no kernel for GPUs\n";
     }
     CHECK(lacking == "");
 }

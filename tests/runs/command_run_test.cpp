@@ -53,7 +53,8 @@ TEST_CASE("usage errors are exit 2 and one line") {
     check({"--confg", "x"}, "did you mean --config?");
     check({"--config"}, "--config");
     check({"--config", "nowhere.yaml"}, "nowhere.yaml");
-    check({"--config", config, "--device", "cuda:1", "--output", (folder / "x").string()}, "no CUDA backend");
+    check({"--config", config, "--device", "cuda:1", "--output", (folder / "x").string()},
+          "use --device cpu or auto");
     check({"--config", config, "--threads", "0"}, "threads");
     check({"--config", config, "--set", "train.btch_size=3"}, "batch_size");
     check({"--config", config, "--resume", "--overwrite", "--output", (folder / "x").string()}, "exclude");

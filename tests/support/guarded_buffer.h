@@ -26,6 +26,8 @@ class GuardedBuffer {
     GuardedBuffer& operator=(const GuardedBuffer&) = delete;
 
     void* data() { return start_; }
+    // The memory and a guard on each side; begins at a multiple of 64 bytes.
+    std::span<std::uint8_t> with_guards() { return {start_ - kGuard, bytes_ + 2 * kGuard}; }
     std::vector<std::uint8_t> bytes() const { return {start_, start_ + bytes_}; }
     bool intact() const {
         const auto marked = [](std::uint8_t byte) { return byte == kMark; };

@@ -1,0 +1,203 @@
+// One device as the rest of the trainer sees it: memory, one ordered stream of work, capture and replay, and
+// the vendor's products and convolutions. Two implementations: an NVIDIA GPU (cuda_device.cpp) and a twin on
+// the CPU for tests (host_twin/), which runs the same kernel sources one fiber a thread. No CUDA headers
+// here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace mpt::gpu {
+
+struct DeviceInfo {
+    int index = 0;
+    std::string name;
+    int compute_capability = 0;  // 75, 80, ... 120; of the twin: 90
+    int num_sms = 1;
+    int sm_clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
+    std::int64_t memory_bytes = 0;
+    std::int64_t l2_bytes = 0;
+    std::int64_t shared_bytes_per_block = 48 * 1024;
+    bool host_memory = false;                    // the host may read and write the device's memory
+    std::string driver, runtime, cudnn, cublas;  // versions
+};
+
+// A product row-major: d[m,n] = a b (+ bias[n]) (+ d), a [m,k] or with `transposed_a` [k,m], b [k,n] or with
+// `transposed_b` [n,k]. Sums in f32, rounded once on store.
+struct ProductSpec {
+    std::int64_t m = 0, n = 0, k = 0;
+    bool transposed_a = false, transposed_b = false;
+    DType input = DType::f32;   // of a and b
+    DType output = DType::f32;  // of d
+    bool bias = false;          // f32 [n]
+    bool accumulate = false;    // adds to d
+    bool tf32 = false;          // f32 inputs may be rounded to tf32
+    bool operator==(const ProductSpec&) const = default;
+};
+struct ProductArgs {
+    const void *a = nullptr, *b = nullptr;
+    void* d = nullptr;
+    const float* bias = nullptr;
+    void* workspace = nullptr;
+};
+
+enum class ConvolutionKind : std::uint8_t { kForward, kBackwardData, kBackwardWeight };
+
+// x [n,h,w,c], weights [k,r,s,c], y [n,p,q,k], all of one type; symmetric padding. A weight gradient has the
+// type of the data as well: no library writes it in f32 from narrow inputs.
+struct ConvolutionSpec {
+    ConvolutionKind kind = ConvolutionKind::kForward;
+    std::int64_t n = 0, h = 0, w = 0, c = 0, k = 0, r = 0, s = 0, p = 0, q = 0;
+    std::int64_t stride = 1, pad = 0;
+    DType dtype = DType::f32;
+    bool tf32 = false;
+    bool operator==(const ConvolutionSpec&) const = default;
+};
+// Forward: (x, weights) -> y; backward data: (y, weights) -> x; backward weight: (y, x) -> weights.
+struct ConvolutionArgs {
+    const void *first = nullptr, *second = nullptr;
+    void* result = nullptr;
+    void* workspace = nullptr;
+};
+
+// A planned call of a library; runs on the device's stream. `refusal` says why there is none.
+template <typename Args>
+struct Planned {
+    std::function<void(const Args&)> run;
+    std::size_t workspace_bytes = 0;
+    std::string description;
+    std::string refusal;
+    explicit operator bool() const { return static_cast<bool>(run); }
+};
+
+// What capture() recorded. Must not outlive its device.
+class Recording {
+  public:
+    Recording() = default;
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    virtual ~Recording() = default;
+    virtual void replay() = 0;  // enqueues everything again; addresses are those of the capture
+    virtual std::size_t num_nodes() const = 0;
+};
+
+// A point in the stream.
+class Event {
+  public:
+    Event() = default;
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    virtual ~Event() = default;
+    virtual void record() = 0;
+    virtual void wait() = 0;  // the host waits until the stream has passed it
+    virtual double ms_since(const Event& earlier) = 0;
+};
+
+// What a run wants of the libraries.
+struct DeviceSettings {
+    bool tf32 = false;          // products and convolutions of f32 may round their inputs to tf32
+    bool deterministic = true;  // no algorithm whose bits differ from run to run
+    bool measure = false;       // time the candidates on the device; otherwise the libraries' first choice
+    std::int64_t workspace_bytes = std::int64_t{256} << 20;  // most that a call may take
+    std::string journal;                                     // file that keeps measured choices; empty: none
+};
+
+class Device {
+  public:
+    explicit Device(DeviceInfo info) : info_(std::move(info)) {}
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+    virtual ~Device() = default;
+    const DeviceInfo& info() const { return info_; }
+
+    // Aligned to 256 bytes, contents undefined. Throws Error(kResource) with what was asked and what is free.
+    virtual std::byte* allocate(std::size_t bytes) = 0;
+    virtual void release(std::byte* memory) = 0;
+    // Host memory that copies need not go through a buffer of the driver.
+    virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
+    virtual void release_pinned(std::byte* memory) = 0;
+    virtual std::int64_t free_bytes() = 0;
+
+    // In the order of the stream; between any memories of host and device.
+    virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+    virtual void fill_zero(void* to, std::size_t bytes) = 0;
+    virtual void synchronize() = 0;  // throws what a kernel did wrong
+    virtual std::unique_ptr<Event> make_event() = 0;
+    // Records what `work` enqueues instead of running it.
+    virtual std::unique_ptr<Recording> capture(const std::function<void()>& work) = 0;
+
+    // Never throw for what a library refuses. Reserve nothing beyond the workspace they tell.
+    virtual Planned<ProductArgs> plan_product(const ProductSpec& spec) = 0;
+    virtual Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) = 0;
+
+    const DeviceSettings& settings() const { return settings_; }
+    void set(const DeviceSettings& settings) { settings_ = settings; }
+
+    void* stream() const { return stream_; }  // a cudaStream_t; of the twin its queue
+
+  protected:
+    void* stream_ = nullptr;
+
+  private:
+    DeviceInfo info_;
+    DeviceSettings settings_;
+};
+
+// The device that kernels are asked about and prepared for, by this thread, while the scope lasts. A prepared
+// kernel keeps it: it must outlive them.
+class DeviceScope {
+  public:
+    explicit DeviceScope(Device* device);  // null: the CPU
+    ~DeviceScope();
+    DeviceScope(const DeviceScope&) = delete;
+    DeviceScope& operator=(const DeviceScope&) = delete;
+
+  private:
+    Device* before_;
+};
+Device* current_device();  // null: none
+
+// Device memory with an owner.
+class Memory {
+  public:
+    Memory() = default;
+    Memory(Device& device, std::size_t bytes);
+    ~Memory();
+    Memory(Memory&& other) noexcept;
+    Memory& operator=(Memory&& other) noexcept;
+    std::byte* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    Device* device_ = nullptr;
+    std::byte* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+// A constant table on the device, shared between copies of a prepared kernel.
+template <typename T>
+std::shared_ptr<Memory> upload(Device& device, const std::vector<T>& values) {
+    const std::size_t bytes = values.size() * sizeof(T);
+    auto memory = std::make_shared<Memory>(device, bytes);
+    device.copy(memory->data(), values.data(), bytes);
+    device.synchronize();
+    return memory;
+}
+
+// How many GPUs there are, and why there are none.
+struct DeviceCount {
+    int count = 0;
+    std::string reason;  // when 0
+};
+bool built_with_cuda();
+DeviceCount count_devices();
+// Throws Error(kUsage) saying why there is no such device.
+std::unique_ptr<Device> open_device(int index);
+
+}  // namespace mpt::gpu

@@ -1,0 +1,51 @@
+// An NVIDIA GPU behind the interface of device.h.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <memory>
+
+#include "backends/cuda/device.h"
+
+namespace mpt::gpu {
+
+class CublasLt;
+class Cudnn;
+class Journal;
+
+class CudaDevice final : public Device {
+  public:
+    explicit CudaDevice(int index);
+    ~CudaDevice() override;
+
+    std::byte* allocate(std::size_t bytes) override;
+    void release(std::byte* memory) override;
+    std::byte* allocate_pinned(std::size_t bytes) override;
+    void release_pinned(std::byte* memory) override;
+    std::int64_t free_bytes() override;
+    void copy(void* to, const void* from, std::size_t bytes) override;
+    void fill_zero(void* to, std::size_t bytes) override;
+    void synchronize() override;
+    std::unique_ptr<Event> make_event() override;
+    std::unique_ptr<Recording> capture(const std::function<void()>& work) override;
+    Planned<ProductArgs> plan_product(const ProductSpec& spec) override;
+    Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) override;
+
+    cudaStream_t cuda_stream() const { return static_cast<cudaStream_t>(stream_); }
+    // Median of `runs` timings, in ms.
+    double time(const std::function<void()>& work, int runs);
+    Journal& journal();
+
+  private:
+    void make_current() const;
+
+    std::unique_ptr<CublasLt> cublaslt_;
+    std::unique_ptr<Cudnn> cudnn_;
+    std::unique_ptr<Journal> journal_;
+    // The same call is planned once: a refusal is asked for before a kernel is prepared.
+    std::map<std::string, Planned<ProductArgs>> products_;
+    std::map<std::string, Planned<ConvolutionArgs>> convolutions_;
+};
+
+}  // namespace mpt::gpu

@@ -1,0 +1,180 @@
+#include "backends/cuda/device/cudnn_graph.h"
+
+#include <array>
+
+#include "core/error.h"
+
+namespace mpt::gpu {
+
+namespace {
+
+struct Notes {
+    bool tensor_core = false, lossy = false, deterministic = true, runtime = false;
+};
+
+Notes notes_of(const Descriptor& engine) {
+    Notes notes;
+    std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> numerical{};
+    std::int64_t count = 0;
+    check_cudnn(
+        cudnn().get_attribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                              CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, numerical.data()),
+        "engine notes");
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto note = numerical[static_cast<std::size_t>(i)];
+        if (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) notes.tensor_core = true;
+        if (note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
+            note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)
+            notes.lossy = true;
+        if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) notes.deterministic = false;
+    }
+    std::array<cudnnBackendBehaviorNote_t, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT> behavior{};
+    check_cudnn(cudnn().get_attribute(engine.get(), CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                                      CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &count, behavior.data()),
+                "engine notes");
+    for (std::int64_t i = 0; i < count; ++i)
+        if (behavior[static_cast<std::size_t>(i)] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
+            notes.runtime = true;
+    return notes;
+}
+
+}  // namespace
+
+CudnnTarget CudnnTarget::of_device(int index) {
+    Descriptor properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    const std::int32_t device = index;
+    properties.set(CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &device);
+    properties.finalize();
+    return CudnnTarget(std::move(properties));
+}
+
+CudnnTarget CudnnTarget::of_json(const std::string& json) {
+    Descriptor properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    properties.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                   static_cast<std::int64_t>(json.size()), json.c_str());
+    properties.finalize();
+    return CudnnTarget(std::move(properties));
+}
+
+std::string CudnnPlan::description() const {
+    std::string text = "cudnn engine " + std::to_string(engine);
+    if (!tensor_core) text += ", no Tensor Cores";
+    if (compiled_at_runtime) text += ", compiled at run time";
+    return text;
+}
+
+CudnnGraph::Id CudnnGraph::tensor(DType dtype, std::vector<std::int64_t> dims,
+                                  std::vector<std::int64_t> strides, Kept kept) {
+    auto t = std::make_unique<Descriptor>(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    const auto id = static_cast<Id>(tensors_.size()) + 1;
+    t->set_data_type(CUDNN_ATTR_TENSOR_DATA_TYPE, cudnn_type(dtype));
+    t->set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
+    t->set(CUDNN_ATTR_TENSOR_STRIDES, strides);
+    t->set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
+    t->set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::int64_t{16});
+    if (kept == Kept::kVirtual) t->set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+    t->finalize();
+    tensors_.push_back(std::move(t));
+    return id;
+}
+
+CudnnGraph::Id CudnnGraph::image(DType dtype, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
+                                 Kept kept) {
+    return tensor(dtype, {n, c, h, w}, {c * h * w, 1, c * w, c}, kept);
+}
+
+Descriptor& CudnnGraph::operation(cudnnBackendDescriptorType_t type) {
+    return operations_.emplace_back(type);
+}
+
+Descriptor& CudnnGraph::keep(Descriptor descriptor) {
+    return kept_.emplace_back(std::move(descriptor));
+}
+
+void CudnnGraph::finalize() {
+    if (graph_) return;
+    std::vector<cudnnBackendDescriptor_t> operations;
+    for (Descriptor& operation : operations_) {
+        operation.finalize();
+        operations.push_back(operation.get());
+    }
+    graph_.emplace(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    graph_->set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                static_cast<std::int64_t>(operations.size()), operations.data());
+    graph_->finalize();
+}
+
+std::vector<Descriptor> CudnnGraph::configs(const CudnnTarget& target, cudnnBackendHeurMode_t mode) {
+    Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *graph_);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.properties());
+    std::vector<Descriptor> results;
+    if (!heuristics.try_finalize()) return results;
+    std::int64_t count = 0;
+    check_cudnn(cudnn().get_attribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
+                "heuristics");
+    std::vector<cudnnBackendDescriptor_t> raw;
+    for (std::int64_t i = 0; i < count; ++i)
+        raw.push_back(results.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
+    if (count != 0)
+        check_cudnn(cudnn().get_attribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, raw.data()),
+                    "heuristics");
+    while (static_cast<std::int64_t>(results.size()) > count) results.pop_back();
+    return results;
+}
+
+std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWishes& wishes,
+                                         std::string* refusal) {
+    std::vector<CudnnPlan> found;
+    try {
+        finalize();
+    } catch (const InternalError&) {
+        *refusal = "cuDNN takes no such graph";
+        return found;
+    }
+    int number = 0, unfit = 0;
+    for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+        for (Descriptor& config : configs(target, mode)) {
+            const int place = number++;
+            Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+            cudnnBackendDescriptor_t raw = engine.get();
+            std::int64_t count = 0;
+            check_cudnn(cudnn().get_attribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
+                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw),
+                        "engine");
+            const Notes notes = notes_of(engine);
+            if (notes.lossy || (wishes.deterministic && !notes.deterministic) ||
+                (!wishes.tensor_cores && notes.tensor_core)) {
+                ++unfit;
+                continue;
+            }
+            auto plan = std::make_shared<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+            plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+            plan->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties());
+            if (!plan->try_finalize()) continue;
+            CudnnPlan p;
+            p.workspace_bytes = plan->get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+            if (p.workspace_bytes > wishes.workspace_bytes) {
+                ++unfit;
+                continue;
+            }
+            p.plan = std::move(plan);
+            p.engine = engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+            p.config = place;
+            p.tensor_core = notes.tensor_core;
+            p.deterministic = notes.deterministic;
+            p.compiled_at_runtime = notes.runtime;
+            found.push_back(std::move(p));
+            if (static_cast<int>(found.size()) == wishes.most) return found;
+        }
+    }
+    if (found.empty())
+        *refusal = "cuDNN offers " + std::to_string(number) + " configurations, " + std::to_string(unfit) +
+                   " of them inexact, not deterministic or too greedy, and no plan from the others";
+    return found;
+}
+
+}  // namespace mpt::gpu

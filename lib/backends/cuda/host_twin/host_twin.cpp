@@ -1,0 +1,154 @@
+#include "backends/cuda/host_twin/host_twin.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "backends/cuda/host_twin/library_calls.h"
+#include "core/error.h"
+
+namespace mpt::gpu {
+
+namespace {
+
+constexpr std::size_t kGuard = 256;
+constexpr std::byte kMark{0xa5};
+
+DeviceInfo twin_info() {
+    DeviceInfo info;
+    info.name = "host twin";
+    info.compute_capability = 90;
+    info.num_sms = 2;
+    info.host_memory = true;
+    info.shared_bytes_per_block = 227 * 1024;
+    info.memory_bytes = std::int64_t{1} << 34;
+    info.driver = info.runtime = info.cudnn = info.cublas = "none";
+    return info;
+}
+
+class TwinRecording final : public Recording {
+  public:
+    explicit TwinRecording(std::vector<std::function<void()>> work) : work_(std::move(work)) {}
+    void replay() override {
+        for (const auto& step : work_) step();
+    }
+    std::size_t num_nodes() const override { return work_.size(); }
+
+  private:
+    std::vector<std::function<void()>> work_;
+};
+
+class TwinEvent final : public Event {
+  public:
+    void record() override { at_ = std::chrono::steady_clock::now(); }
+    void wait() override {}
+    double ms_since(const Event& earlier) override {
+        return std::chrono::duration<double, std::milli>(at_ - dynamic_cast<const TwinEvent&>(earlier).at_)
+            .count();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point at_{};
+};
+
+}  // namespace
+
+struct HostTwin::Allocation {
+    std::unique_ptr<std::byte[]> block;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+
+    explicit Allocation(std::size_t n) : block(new std::byte[n + 3 * kGuard]), bytes(n) {
+        const auto address = reinterpret_cast<std::uintptr_t>(block.get()) + kGuard;
+        data = reinterpret_cast<std::byte*>((address + kGuard - 1) / kGuard * kGuard);
+        std::fill_n(data - kGuard, kGuard, kMark);
+        std::fill_n(data, n, std::byte{0xff});  // NaN in every floating type
+        std::fill_n(data + n, kGuard, kMark);
+    }
+    bool intact() const {
+        const auto marked = [](std::byte byte) { return byte == kMark; };
+        return std::all_of(data - kGuard, data, marked) &&
+               std::all_of(data + bytes, data + bytes + kGuard, marked);
+    }
+};
+
+HostTwin::HostTwin(bool last_first) : Device(twin_info()) {
+    queue_.last_first = last_first;
+    stream_ = &queue_;
+}
+
+HostTwin::~HostTwin() = default;
+
+std::byte* HostTwin::allocate(std::size_t bytes) {
+    if (static_cast<std::int64_t>(bytes) > free_bytes())
+        throw Error(ExitCode::kResource,
+                    "out of memory on the host twin: " + std::to_string(bytes) + " bytes asked for");
+    auto allocation = std::make_unique<Allocation>(bytes);
+    std::byte* data = allocation->data;
+    allocations_[data] = std::move(allocation);
+    return data;
+}
+
+void HostTwin::release(std::byte* memory) {
+    allocations_.erase(memory);
+}
+
+std::int64_t HostTwin::free_bytes() {
+    std::int64_t used = 0;
+    for (const auto& [data, allocation] : allocations_) used += static_cast<std::int64_t>(allocation->bytes);
+    return info().memory_bytes - used;
+}
+
+void HostTwin::copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes != 0) queue_.submit([=] { std::memcpy(to, from, bytes); });
+}
+
+void HostTwin::fill_zero(void* to, std::size_t bytes) {
+    if (bytes != 0) queue_.submit([=] { std::memset(to, 0, bytes); });
+}
+
+void HostTwin::synchronize() {
+    for (const auto& [data, allocation] : allocations_)
+        if (!allocation->intact())
+            throw InternalError("kernel fault: written outside an allocation of " +
+                                std::to_string(allocation->bytes) + " bytes");
+}
+
+std::unique_ptr<Event> HostTwin::make_event() {
+    return std::make_unique<TwinEvent>();
+}
+
+std::unique_ptr<Recording> HostTwin::capture(const std::function<void()>& work) {
+    MPT_CHECK(!queue_.recording, "a capture within a capture");
+    queue_.recording = true;
+    queue_.recorded.clear();
+    try {
+        work();
+    } catch (...) {
+        queue_.recording = false;
+        throw;
+    }
+    queue_.recording = false;
+    return std::make_unique<TwinRecording>(std::move(queue_.recorded));
+}
+
+Planned<ProductArgs> HostTwin::plan_product(const ProductSpec& spec) {
+    Planned<ProductArgs> plan;
+    plan.description = "host loops for cublasLt";
+    plan.run = [spec, queue = &queue_](const ProductArgs& args) {
+        queue->submit([spec, args] { host_product(spec, args); });
+    };
+    return plan;
+}
+
+Planned<ConvolutionArgs> HostTwin::plan_convolution(const ConvolutionSpec& spec) {
+    Planned<ConvolutionArgs> plan;
+    plan.description = "host loops for cudnn";
+    plan.run = [spec, queue = &queue_](const ConvolutionArgs& args) {
+        queue->submit([spec, args] { host_convolution(spec, args); });
+    };
+    return plan;
+}
+
+}  // namespace mpt::gpu

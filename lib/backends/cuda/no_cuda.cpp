@@ -1,0 +1,25 @@
+// A build without the CUDA toolkit.
+#include "backends/cuda/device.h"
+#include "backends/cuda/gemm_variants.h"
+#include "core/error.h"
+
+namespace mpt::gpu {
+
+bool built_with_cuda() {
+    return false;
+}
+
+DeviceCount count_devices() {
+    return {0, "this build has no CUDA backend: cmake found no nvcc"};
+}
+
+std::unique_ptr<Device> open_device(int index) {
+    throw Error(ExitCode::kUsage, "--device cuda:" + std::to_string(index) + ": " + count_devices().reason +
+                                      "; use --device cpu or auto");
+}
+
+std::vector<GemmVariant> gemm_variants(Device&, std::int64_t, std::int64_t, std::int64_t) {
+    return {};
+}
+
+}  // namespace mpt::gpu

@@ -1,0 +1,29 @@
+#include "backends/cuda/spec_text.h"
+
+namespace mpt::gpu {
+
+std::string text_of(const ProductSpec& s) {
+    std::string text = "product " + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" +
+                       std::to_string(s.k) + " " + (s.transposed_a ? "T" : "N") +
+                       (s.transposed_b ? "T" : "N") + " " + std::string(name_of(s.input)) + "->" +
+                       std::string(name_of(s.output));
+    if (s.bias) text += " bias";
+    if (s.accumulate) text += " accumulate";
+    if (s.tf32) text += " tf32";
+    return text;
+}
+
+std::string text_of(const ConvolutionSpec& s) {
+    const char* kind = s.kind == ConvolutionKind::kForward        ? "forward"
+                       : s.kind == ConvolutionKind::kBackwardData ? "backward_data"
+                                                                  : "backward_weight";
+    const auto x = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + "x" + std::to_string(b); };
+    std::string text = std::string("conv ") + kind + " " + std::to_string(s.n) + "x" + x(s.h, s.w) + "x" +
+                       std::to_string(s.c) + " k" + std::to_string(s.k) + " " + x(s.r, s.s) + " /" +
+                       std::to_string(s.stride) + " +" + std::to_string(s.pad) + " " +
+                       std::string(name_of(s.dtype));
+    if (s.tf32) text += " tf32";
+    return text;
+}
+
+}  // namespace mpt::gpu

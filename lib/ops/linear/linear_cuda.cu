@@ -1,0 +1,81 @@
+#include "backends/cuda/own_product.h"
+#include "ops/cuda_kernel.h"
+#include "ops/linear/linear.h"
+
+namespace mpt {
+
+namespace {
+
+// The accumulating gradient has its buffer first.
+int first_factor(const Signature& s) {
+    return s.op == &linear_backward_weight_accumulate_op ? 1 : 0;
+}
+
+gpu::ProductSpec product_of(const Signature& s) {
+    gpu::ProductSpec p;
+    p.m = s.out(0).shape[0];
+    p.n = s.out(0).shape[1];
+    p.input = s.in(0).dtype;
+    p.output = s.out(0).dtype;
+    const gpu::Device* device = gpu::current_device();  // null when the own kernel runs, which rounds nothing
+    p.tf32 = device != nullptr && device->settings().tf32;
+    if (s.op == &linear_op) {
+        p.k = s.in(0).shape[1];
+        p.transposed_b = true;
+        p.bias = s.has(2);
+    } else if (s.op == &linear_backward_data_op) {
+        p.k = s.in(0).shape[1];
+    } else {
+        p.input = s.in(first_factor(s)).dtype;
+        p.k = s.in(first_factor(s)).shape[0];
+        p.transposed_a = true;
+        p.accumulate = s.op == &linear_backward_weight_accumulate_op;
+    }
+    return p;
+}
+
+gpu::ProductArgs arguments(const gpu::Call& s, const gpu::ProductSpec& p, const KernelArgs& a) {
+    const auto first = static_cast<std::size_t>(first_factor(s));
+    return {a.inputs[first], a.inputs[first + 1], a.outputs[0], p.bias ? a.in<float>(2) : nullptr,
+            a.workspace};
+}
+
+std::string refusal(const Signature& s) {
+    const int first = first_factor(s);
+    if (s.in(first).dtype != s.in(first + 1).dtype) return "needs one type of data";
+    if (s.attributes.as<LinearAttributes>().of_input != Pointwise::kIdentity)
+        return "takes no activation into the product";
+    return gpu::refusal(s);
+}
+
+std::string library_refusal(const Signature& s) {
+    const std::string why = refusal(s);
+    if (!why.empty()) return why;
+    return gpu::current_device() == nullptr ? "needs a device"
+                                            : gpu::current_device()->plan_product(product_of(s)).refusal;
+}
+
+PreparedKernel prepare_library(const Signature& signature) {
+    const gpu::Call s(signature);
+    const gpu::ProductSpec p = product_of(s);
+    const gpu::Planned<gpu::ProductArgs> plan = s.device->plan_product(p);
+    return {[s, p, plan](const KernelArgs& a) { plan.run(arguments(s, p, a)); }, plan.workspace_bytes,
+            plan.description};
+}
+
+void run_own(const gpu::Call& s, const KernelArgs& a) {
+    const gpu::ProductSpec p = product_of(s);
+    gpu::own_product(*s.device, p, arguments(s, p, a));
+}
+
+}  // namespace
+
+MPT_REGISTER_CUDA(linear)(KernelTable& table) {
+    for (const OpType* op : {&linear_op, &linear_backward_data_op, &linear_backward_weight_op,
+                             &linear_backward_weight_accumulate_op}) {
+        table.add({op->name, "cublaslt", library_refusal, prepare_library});
+        table.add(gpu::kernel<run_own>(*op, refusal));
+    }
+}
+
+}  // namespace mpt

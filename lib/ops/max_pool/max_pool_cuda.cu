@@ -1,0 +1,130 @@
+#include "ops/cuda_kernel.h"
+#include "ops/max_pool/max_pool.h"
+
+namespace mpt {
+
+namespace {
+
+struct Pool {
+    std::int64_t images, height, width, channels, out_h, out_w;
+    int window, stride, pad;
+};
+
+template <int pack, typename T>
+MPT_KERNEL(256)
+void forward_kernel(Pool p, const T* x, T* y, std::uint8_t* index) {
+    const std::int64_t elements = p.images * p.out_h * p.out_w * p.channels;
+    const std::int64_t step = gpu::num_blocks() * 256 * pack;
+    for (std::int64_t i = (gpu::block_index() * 256 + gpu::thread_index()) * pack; i < elements; i += step) {
+        const std::int64_t c = i % p.channels, pixel = i / p.channels;
+        const std::int64_t q = pixel % p.out_w, r = pixel / p.out_w % p.out_h,
+                           n = pixel / (p.out_w * p.out_h);
+        float best[pack] = {};
+        int place[pack];
+        for (int k = 0; k < pack; ++k) place[k] = -1;
+        for (int a = 0; a < p.window; ++a)
+            for (int b = 0; b < p.window; ++b) {
+                const std::int64_t h = r * p.stride - p.pad + a, w = q * p.stride - p.pad + b;
+                if (h < 0 || h >= p.height || w < 0 || w >= p.width) continue;
+                float v[pack];
+                gpu::load<pack>(x + ((n * p.height + h) * p.width + w) * p.channels + c, v);
+                for (int k = 0; k < pack; ++k) {
+                    const bool greater = v[k] > best[k] || (v[k] != v[k] && best[k] == best[k]);
+                    if (place[k] >= 0 && !greater) continue;
+                    best[k] = v[k];
+                    place[k] = a * p.window + b;
+                }
+            }
+        gpu::store<pack>(y + i, best);
+        for (int k = 0; k < pack; ++k) index[i + k] = static_cast<std::uint8_t>(place[k]);
+    }
+}
+
+// Each pixel of x gathers from the windows that hold it, in their order.
+template <int pack, typename T>
+MPT_KERNEL(256)
+void backward_kernel(Pool p, const T* grad_y, const std::uint8_t* index, T* grad_x) {
+    const std::int64_t elements = p.images * p.height * p.width * p.channels;
+    const std::int64_t step = gpu::num_blocks() * 256 * pack;
+    for (std::int64_t i = (gpu::block_index() * 256 + gpu::thread_index()) * pack; i < elements; i += step) {
+        const std::int64_t c = i % p.channels, pixel = i / p.channels;
+        const std::int64_t w = pixel % p.width, h = pixel / p.width % p.height,
+                           n = pixel / (p.width * p.height);
+        float sums[pack] = {};
+        for (int a = p.window - 1; a >= 0; --a)
+            for (int b = p.window - 1; b >= 0; --b) {
+                const std::int64_t down = h + p.pad - a, right = w + p.pad - b;
+                if (down < 0 || right < 0 || down % p.stride != 0 || right % p.stride != 0) continue;
+                const std::int64_t r = down / p.stride, q = right / p.stride;
+                if (r >= p.out_h || q >= p.out_w) continue;
+                const std::int64_t at = ((n * p.out_h + r) * p.out_w + q) * p.channels + c;
+                float g[pack], chosen[pack];
+                gpu::load<pack>(grad_y + at, g);
+                gpu::load<pack>(index + at, chosen);
+                for (int k = 0; k < pack; ++k)
+                    if (static_cast<int>(chosen[k]) == a * p.window + b) sums[k] += g[k];
+            }
+        gpu::store<pack>(grad_x + i, sums);
+    }
+}
+
+template <typename T, typename Run>
+void with_pack(std::int64_t channels, const Run& run) {
+    if (channels % gpu::kPerPack<T> == 0)
+        run(std::integral_constant<int, gpu::kPerPack<T>>{});
+    else
+        run(std::integral_constant<int, 1>{});
+}
+
+gpu::Launch shape_of(const gpu::Call& s, std::int64_t elements, int pack) {
+    return {.blocks = gpu::blocks_for(*s.device, elements, std::int64_t{256} * pack), .threads_meet = false};
+}
+
+void run_forward(const gpu::Call& s, const KernelArgs& args) {
+    const auto& a = s.attributes.as<MaxPoolAttributes>();
+    const Shape &x = s.in(0).shape, &y = s.out(0).shape;
+    const Pool pool{x[0],
+                    x[1],
+                    x[2],
+                    x[3],
+                    y[1],
+                    y[2],
+                    static_cast<int>(a.window),
+                    static_cast<int>(a.stride),
+                    static_cast<int>(a.pad)};
+    gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
+            gpu::launch(*s.device, shape_of(s, y.num_elements(), pack), forward_kernel<pack, T>, pool,
+                        args.in<T>(0), args.out<T>(0), args.out<std::uint8_t>(1));
+        });
+    });
+}
+
+void run_backward(const gpu::Call& s, const KernelArgs& args) {
+    const auto& a = s.attributes.as<MaxPoolBackwardAttributes>();
+    const Shape &x = s.out(0).shape, &y = s.in(0).shape;
+    const Pool pool{x[0],
+                    x[1],
+                    x[2],
+                    x[3],
+                    y[1],
+                    y[2],
+                    static_cast<int>(a.window),
+                    static_cast<int>(a.stride),
+                    static_cast<int>(a.pad)};
+    gpu::with_storage(s.out(0).dtype, [&]<typename T>(T) {
+        with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
+            gpu::launch(*s.device, shape_of(s, x.num_elements(), pack), backward_kernel<pack, T>, pool,
+                        args.in<T>(0), args.in<std::uint8_t>(1), args.out<T>(0));
+        });
+    });
+}
+
+}  // namespace
+
+MPT_REGISTER_CUDA(max_pool)(KernelTable& table) {
+    table.add(gpu::kernel<run_forward>(max_pool_op));
+    table.add(gpu::kernel<run_backward>(max_pool_backward_op));
+}
+
+}  // namespace mpt

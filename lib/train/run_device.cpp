@@ -1,0 +1,85 @@
+#include "train/run_device.h"
+
+#include <cstdlib>
+
+#include "config/words.h"
+#include "core/error.h"
+
+namespace mpt {
+
+namespace {
+
+constexpr PrecisionMode kModes[] = {PrecisionMode::kFp32, PrecisionMode::kTf32, PrecisionMode::kAmpFp16,
+                                    PrecisionMode::kAmpBf16, PrecisionMode::kFp16Pure};
+
+int gpu_index(const std::string& device) {
+    return device == "cuda" ? 0 : std::stoi(device.substr(device.find(':') + 1));
+}
+
+// A journal beside other caches of the user's; none where there is no home.
+std::string journal_path() {
+    const char* home = std::getenv("XDG_CACHE_HOME");
+    if (home != nullptr && *home != 0) return std::string(home) + "/mpt-train-autotune.tsv";
+    home = std::getenv("HOME");
+    return home == nullptr ? "" : std::string(home) + "/.cache/mpt-train-autotune.tsv";
+}
+
+}  // namespace
+
+std::string name_of_device(const gpu::Device* device) {
+    if (device == nullptr) return "CPU";
+    const int capability = device->info().compute_capability;
+    return device->info().name + " (compute capability " + std::to_string(capability / 10) + "." +
+           std::to_string(capability % 10) + ")";
+}
+
+bool runs_mode(const gpu::Device* device, PrecisionMode mode) {
+    if (mode == PrecisionMode::kFp8) return false;
+    if (device == nullptr) return true;
+    const bool ampere = mode == PrecisionMode::kTf32 || mode == PrecisionMode::kAmpBf16;
+    return !ampere || device->info().compute_capability >= 80;
+}
+
+std::string modes_of(const gpu::Device* device) {
+    std::string text;
+    for (const PrecisionMode mode : kModes)
+        if (runs_mode(device, mode)) text += (text.empty() ? "" : ", ") + std::string(name_of(mode));
+    return text;
+}
+
+RunsOn runs_on(const KernelTable& kernels, gpu::Device& device) {
+    RunsOn on;
+    on.kernels = kernels;
+    on.device = &device;
+    return on;
+}
+
+RunsOn run_device(const RunConfig& config) {
+    const bool named = config.device.rfind("cuda", 0) == 0;
+    RunsOn on;
+    if (named || (config.device == "auto" && gpu::count_devices().count > 0)) {
+        std::unique_ptr<gpu::Device> device = gpu::open_device(named ? gpu_index(config.device) : 0);
+        on = runs_on(cuda_kernels(), *device);
+        gpu::DeviceSettings settings;
+        settings.tf32 = config.precision.mode == PrecisionMode::kTf32;
+        settings.journal = journal_path();
+        settings.measure = true;
+        device->set(settings);
+        on.owned_device = std::move(device);
+    } else {
+        on.kernels = config.debug.reference_kernels ? reference_kernels() : cpu_kernels();
+    }
+    if (config.precision.mode == PrecisionMode::kFp8)
+        throw Error(
+            ExitCode::kUsage,
+            "precision.mode: fp8 is for the matrix products of Transformers on GPUs of compute capability "
+            "8.9 and later; this device (" +
+                name_of_device(on.device) + ") runs " + modes_of(on.device));
+    if (!runs_mode(on.device, config.precision.mode))
+        throw Error(ExitCode::kUsage, "precision.mode: " + std::string(name_of(config.precision.mode)) +
+                                          " is not for this device, " + name_of_device(on.device) +
+                                          "; it runs " + modes_of(on.device));
+    return on;
+}
+
+}  // namespace mpt

@@ -1,0 +1,125 @@
+// Plans of cuDNN for every convolution of ResNet-50 (batch 256, 224 x 224), for GPUs that are not there: from
+// descriptions of their properties (tests/golden/cudnn_devices, approximate). What has no plan runs on our
+// own kernel. The table is golden text; MPT_UPDATE_GOLDEN=1 writes it anew. Engines that cuDNN compiles at
+// run time cannot be planned without a driver and count as no plan here.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "backends/cuda/device/cudnn_convolution.h"
+#include "backends/cuda/spec_text.h"
+
+using namespace mpt;
+using namespace mpt::gpu;
+
+namespace {
+
+std::string file_text(const std::string& path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+struct Layer {
+    std::int64_t in, out, kernel, stride, side;  // channels, square kernel, size of the input
+};
+const std::vector<Layer> kLayers = {
+    {3, 64, 7, 2, 224},     {64, 64, 1, 1, 56},    {64, 64, 3, 1, 56},    {64, 256, 1, 1, 56},
+    {256, 64, 1, 1, 56},    {256, 128, 1, 1, 56},  {128, 128, 3, 2, 56},  {128, 512, 1, 1, 28},
+    {256, 512, 1, 2, 56},   {512, 128, 1, 1, 28},  {128, 128, 3, 1, 28},  {512, 256, 1, 1, 28},
+    {256, 256, 3, 2, 28},   {256, 1024, 1, 1, 14}, {512, 1024, 1, 2, 28}, {1024, 256, 1, 1, 14},
+    {256, 256, 3, 1, 14},   {1024, 512, 1, 1, 14}, {512, 512, 3, 2, 14},  {512, 2048, 1, 1, 7},
+    {1024, 2048, 1, 2, 14}, {2048, 512, 1, 1, 7},  {512, 512, 3, 1, 7}};
+
+ConvolutionSpec spec_of(const Layer& l, ConvolutionKind kind, DType dtype) {
+    ConvolutionSpec s;
+    s.kind = kind;
+    s.n = 256, s.h = s.w = l.side, s.c = l.in, s.k = l.out, s.r = s.s = l.kernel;
+    s.stride = l.stride, s.pad = l.kernel / 2;
+    s.p = s.q = (l.side + 2 * s.pad - l.kernel) / l.stride + 1;
+    s.dtype = dtype;
+    s.tf32 = true;
+    return s;
+}
+
+// One line: how many layers have a plan, the most workspace, and those without one.
+std::string line_of(const CudnnTarget& target, const std::string& arch, ConvolutionKind kind, DType dtype) {
+    std::size_t planned = 0, on_tensor_cores = 0;
+    std::int64_t workspace = 0;
+    std::string without;
+    for (const Layer& layer : kLayers) {
+        if (kind == ConvolutionKind::kBackwardData && layer.in == 3) continue;  // nobody needs it
+        CudnnGraph graph;
+        add_convolution(graph, spec_of(layer, kind, dtype));
+        std::string refusal;
+        const std::vector<CudnnPlan> plans = graph.plans(target, {}, &refusal);
+        if (plans.empty()) {
+            without += "\n    own kernel: " + text_of(spec_of(layer, kind, dtype));
+            continue;
+        }
+        ++planned;
+        on_tensor_cores += plans.front().tensor_core ? 1 : 0;
+        workspace = std::max(workspace, plans.front().workspace_bytes);
+    }
+    const char* name = kind == ConvolutionKind::kForward        ? "forward"
+                       : kind == ConvolutionKind::kBackwardData ? "backward_data"
+                                                                : "backward_weight";
+    return arch + " " + std::string(name_of(dtype)) + " " + name + ": " + std::to_string(planned) +
+           " planned, " + std::to_string(on_tensor_cores) + " on Tensor Cores, workspace up to " +
+           std::to_string((workspace + (1 << 20) - 1) >> 20) + " MiB" + without + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("every convolution of ResNet-50 has a plan of cuDNN or our own kernel, on every architecture") {
+    if (cudnn_version_text() == "none") {
+        WARN("SKIPPED: cuDNN cannot be loaded");
+        return;
+    }
+    std::string table;
+    for (const char* arch : {"sm75", "sm80", "sm86", "sm89", "sm90", "sm100", "sm120"}) {
+        const CudnnTarget target = CudnnTarget::of_json(
+            file_text(std::string(MPT_TESTS_DIR) + "/golden/cudnn_devices/" + arch + ".json"));
+        for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+            for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kBackwardData,
+                                               ConvolutionKind::kBackwardWeight})
+                table += line_of(target, arch, kind, dtype);
+    }
+    // Another version of cuDNN plans otherwise.
+    const std::string golden =
+        std::string(MPT_TESTS_DIR) + "/golden/cudnn_plans_" + cudnn_version_text() + ".txt";
+    if (std::getenv("MPT_UPDATE_GOLDEN") != nullptr) std::ofstream(golden) << table;
+    const std::string expected = file_text(golden);
+    if (expected.empty()) {
+        WARN("SKIPPED: no golden table for cuDNN " + cudnn_version_text());
+        return;
+    }
+    CHECK(table == expected);
+}
+
+TEST_CASE("a plan says which engine it is and how much it needs") {
+    if (cudnn_version_text() == "none") {
+        WARN("SKIPPED: cuDNN cannot be loaded");
+        return;
+    }
+    const CudnnTarget target =
+        CudnnTarget::of_json(file_text(std::string(MPT_TESTS_DIR) + "/golden/cudnn_devices/sm90.json"));
+    CudnnGraph graph;
+    add_convolution(graph, spec_of(kLayers[2], ConvolutionKind::kForward, DType::f16));
+    std::string refusal;
+    const std::vector<CudnnPlan> plans = graph.plans(target, {.most = 8}, &refusal);
+    CHECK(refusal.empty());
+    REQUIRE(plans.size() == 8);
+    for (const CudnnPlan& plan : plans) {
+        CHECK(plan.deterministic);
+        CHECK(plan.workspace_bytes <= std::int64_t{256} << 20);
+    }
+    CHECK(plans.front().tensor_core);
+    // Strict f32 takes no Tensor Cores.
+    CudnnGraph wide;
+    add_convolution(wide, spec_of(kLayers[2], ConvolutionKind::kForward, DType::f32));
+    for (const CudnnPlan& plan : wide.plans(target, {.tensor_cores = false, .most = 8}, &refusal))
+        CHECK(!plan.tensor_core);
+}
