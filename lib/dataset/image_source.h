@@ -7,7 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "dataset/sample_maker.h"
+
 namespace mpt {
+
+struct AugmentOptions;
 
 struct ImageGeometry {
     std::int64_t height = 0, width = 0, channels = 0;
@@ -43,6 +47,13 @@ class ImageSource {
     // threads.
     virtual void copy_image(std::int64_t index, std::uint8_t* out) const = 0;
     virtual std::int32_t label(std::int64_t index) const = 0;
+    // What makes this source's samples for one worker of a stream. The source must outlive it.
+    virtual std::unique_ptr<SampleMaker> make_sample_maker(const AugmentOptions& augment,
+                                                           std::uint64_t seed) const;
+    // How many samples a worker takes at once: few where a sample is much work; 0: a batch.
+    virtual std::int64_t samples_at_once() const { return 0; }
+    // What one sample maker keeps resident, about.
+    virtual std::int64_t maker_bytes() const { return geometry().bytes(); }
     // Bytes this source keeps resident for as long as it lives.
     virtual std::int64_t memory_bytes() const = 0;
 
