@@ -69,9 +69,11 @@ struct ChannelStatistics {
 // Exact for up to 256 MiB of pixels; above that from evenly spaced samples of that size.
 ChannelStatistics channel_statistics(const ImageSource& source);
 
-enum class SourceType { kIdx, kCifar10, kImageFolder, kSynthetic };
+enum class SourceType { kIdx, kCifar10, kImageFolder, kShards, kSynthetic };
 enum class Split { kTrain, kTest };
 enum class MissingData { kError, kSynthetic };
+enum class BrokenFiles { kStop, kSkip };
+enum class EmptyClasses { kError, kAllow };
 
 struct SourceOptions {
     SourceType type = SourceType::kIdx;
@@ -84,11 +86,19 @@ struct SourceOptions {
     std::uint64_t seed = 0;
     MissingData if_missing = MissingData::kError;
     std::int64_t limit = 0;  // keep only the first samples; 0: all. The files are checked as a whole.
+    // Of pictures only, whose geometry must be given; a limit is spread evenly over them.
+    std::int64_t resize = 0;  // the short side before the middle is cut out; 0: the geometry's
+    BrokenFiles broken =
+        BrokenFiles::kStop;  // skip: all are decoded at the start, to know how many there are
+    EmptyClasses empty_classes = EmptyClasses::kError;
+    std::vector<std::string> class_names;  // that labels count in; empty: those of the training set
+    int num_threads = 1;                   // for decoding all
 };
 
 struct OpenedSource {
     std::unique_ptr<ImageSource> source;
-    std::string warning;  // one line when the source is not what was asked for, else empty
+    std::string warning;               // one line when the source is not what was asked for, else empty
+    std::vector<std::string> notices;  // lines of what was ignored or skipped
 };
 
 // Opens and checks a whole data set up front. Throws Error(kData) that names the path and the remedy.

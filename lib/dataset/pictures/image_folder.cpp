@@ -37,8 +37,7 @@ void each_entry(const std::string& folder, const Visit& visit) {
         void operator()(DIR* directory) const { closedir(directory); }
     };
     const std::unique_ptr<DIR, Close> directory(opendir(folder.c_str()));
-    if (!directory)
-        throw Error(ExitCode::kData, folder + ": cannot be read: " + std::strerror(errno));
+    if (!directory) throw Error(ExitCode::kData, folder + ": cannot be read: " + std::strerror(errno));
     while (const dirent* entry = readdir(directory.get())) {
         const std::string name = entry->d_name;
         if (name == "." || name == "..") continue;
@@ -139,7 +138,8 @@ Classes list_classes(const std::string& root) {
         else
             classes.stray.push_back(name);
     });
-    for (auto* list : {&classes.names, &classes.hidden, &classes.stray}) std::sort(list->begin(), list->end());
+    for (auto* list : {&classes.names, &classes.hidden, &classes.stray})
+        std::sort(list->begin(), list->end());
     return classes;
 }
 
@@ -185,9 +185,8 @@ std::vector<std::string> wanted_classes(const SourceOptions& options, const Clas
     return folder.empty() ? own.names : list_classes(folder).names;
 }
 
-void check_sizes(const std::string& root, const SourceOptions& options,
-                 const std::vector<std::string>& names, const std::vector<std::int64_t>& sizes,
-                 std::vector<std::string>& notices) {
+void check_sizes(const std::string& root, const SourceOptions& options, const std::vector<std::string>& names,
+                 const std::vector<std::int64_t>& sizes, std::vector<std::string>& notices) {
     for (std::size_t c = 0; c < names.size(); ++c) {
         if (sizes[c] > 0) continue;
         const std::string what = root + "/" + names[c] + ": the class has no pictures";
@@ -200,7 +199,7 @@ void check_sizes(const std::string& root, const SourceOptions& options,
 }  // namespace
 
 void check_class_count(const std::string& origin, std::size_t found, std::int64_t num_classes) {
-    if (static_cast<std::int64_t>(found) == num_classes) return;
+    if (num_classes == 0 || static_cast<std::int64_t>(found) == num_classes) return;
     throw Error(ExitCode::kData, origin + ": has " + std::to_string(found) +
                                      " classes, model.num_classes is " + std::to_string(num_classes) +
                                      "; set model.num_classes: " + std::to_string(found));
@@ -218,8 +217,8 @@ OpenedStore open_image_folder(const SourceOptions& options) {
     opened.origin = fs::absolute(options.path).lexically_normal().string();
     const Classes own = list_classes(root);
     if (own.names.empty())
-        throw Error(ExitCode::kData, root + ": has no class folders; pictures are expected in " + root +
-                                         "/<class>/");
+        throw Error(ExitCode::kData,
+                    root + ": has no class folders; pictures are expected in " + root + "/<class>/");
     note_names(root, own, opened.notices);
     const std::vector<std::string> names = wanted_classes(options, own);
     for (const std::string& name : own.names)

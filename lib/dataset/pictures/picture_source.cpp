@@ -152,7 +152,8 @@ PictureSource::PictureSource(ImageSetInfo info, std::unique_ptr<PictureStore> st
       resize_(resize),
       samples_(std::move(samples)),
       idle_(std::make_unique<Idle>()) {
-    MPT_CHECK(num_samples() == (samples_.empty() ? store_->size() : static_cast<std::int64_t>(samples_.size())));
+    MPT_CHECK(num_samples() ==
+              (samples_.empty() ? store_->size() : static_cast<std::int64_t>(samples_.size())));
     MPT_CHECK(resize_ >= std::max(geometry().height, geometry().width));
 }
 
@@ -257,8 +258,8 @@ std::unique_ptr<ImageSource> open_pictures(const SourceOptions& options, std::ve
     const ImageGeometry& g = options.geometry;
     MPT_CHECK(g.height >= 1 && g.width >= 1);
     if (g.channels != 1 && g.channels != 3)
-        throw Error(ExitCode::kUsage, "data.channels: pictures have 1 or 3 channels, not " +
-                                          std::to_string(g.channels));
+        throw Error(ExitCode::kUsage,
+                    "data.channels: pictures have 1 or 3 channels, not " + std::to_string(g.channels));
     std::vector<std::uint32_t> samples = sound_pictures(*opened.store, options, opened.origin, notices);
     keep_spread(options.limit,
                 samples.empty() ? opened.store->size() : static_cast<std::int64_t>(samples.size()), samples);

@@ -1,7 +1,8 @@
 // Pictures of any size as a data set of one geometry, decoded, resized and augmented by the stream's workers.
-// Evaluation, and training without random_resized_crop: the short side is resized to `resize`, then the middle
-// is cut out. What is decoded is no more than what the crop needs; JPEGs that are much larger than wanted are
-// decoded at 1/2, 1/4 or 1/8 (training: what is left is still at least as large as wanted; evaluation: twice).
+// Evaluation, and training without random_resized_crop: the short side is resized to `resize`, then the
+// middle is cut out. What is decoded is no more than what the crop needs; JPEGs that are much larger than
+// wanted are decoded at 1/2, 1/4 or 1/8 (training: what is left is still at least as large as wanted;
+// evaluation: twice).
 #pragma once
 
 #include <memory>

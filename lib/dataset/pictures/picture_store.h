@@ -35,12 +35,12 @@ struct OpenedStore {
     std::vector<std::string> notices;  // a line each: what was ignored or is odd
 };
 
-// ImageFolder: PATH/train/<class>/... and PATH/val/<class>/... (or test). Classes are the folders' names, sorted
-// by their bytes; those of the training set hold for evaluation, too. Hidden files and folders are ignored and
-// reported. Pictures are in the order of their file names, then of their classes.
+// ImageFolder: PATH/train/<class>/... and PATH/val/<class>/... (or test). Classes are the folders' names,
+// sorted by their bytes; those of the training set hold for evaluation, too. Hidden files and folders are
+// ignored and reported. Pictures are in the order of their file names, then of their classes.
 OpenedStore open_image_folder(const SourceOptions& options);
-// PATH/train-*.tar and PATH/val-*.tar (or test), or the same in folders train and val, as WebDataset has them:
-// members KEY.jpg (jpeg, png, webp) and KEY.cls (the class's number) one after the other.
+// PATH/train-*.tar and PATH/val-*.tar (or test), or the same in folders train and val, as WebDataset has
+// them: members KEY.jpg (jpeg, png, webp) and KEY.cls (the class's number) one after the other.
 OpenedStore open_shards(const SourceOptions& options);
 
 // Why there is no such data set, or nothing.
@@ -53,7 +53,7 @@ std::span<const std::uint8_t> read_picture_file(const std::string& path, ByteBuf
 std::span<const std::uint8_t> read_file_part(const std::string& path, std::uint64_t offset,
                                              std::uint64_t size, ByteBuffer& buffer);
 
-// Refuses class counts that differ from the config's.
+// Refuses class counts that differ from the config's; 0: any.
 void check_class_count(const std::string& origin, std::size_t found, std::int64_t num_classes);
 
 }  // namespace mpt
