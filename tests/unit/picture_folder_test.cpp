@@ -86,7 +86,7 @@ TEST_CASE("H13: broken pictures stop the run by name, or are skipped and counted
     const DataFolder folder;
     write_class(folder, "train/a", 9, 30);
     write_class(folder, "train/b", 9, 90);
-    PictureBytes cut = flat_jpeg(10);
+    PictureBytes cut = encode_jpeg(test_picture(60, 60, 3));
     cut.resize(cut.size() / 2);
     folder.write("train/a/cut.jpg", cut);
     folder.write("train/b/random.jpg", std::string("these are not the bytes you are looking for"));

@@ -26,6 +26,8 @@ class PictureStore {
     // without the name. Safe from many threads.
     virtual std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const = 0;
     virtual std::int64_t memory_bytes() const = 0;
+    // Reads everything that has a stored checksum; a line for each that differs.
+    virtual std::vector<std::string> checksum_faults() const { return {}; }
     virtual const std::vector<std::string>& class_names() const = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "dataset/pictures/shard_index.h"

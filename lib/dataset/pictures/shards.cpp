@@ -60,6 +60,14 @@ class Shards final : public PictureStore {
         return static_cast<std::int64_t>(index_.pictures.capacity() * sizeof(ShardPicture));
     }
     const std::vector<std::string>& class_names() const override { return index_.class_names; }
+    std::vector<std::string> checksum_faults() const override {
+        std::vector<std::string> faults;
+        for (const ShardFile& shard : index_.shards)
+            if (index_.has_checksums && checksum_of_file(folder_ + "/" + shard.file) != shard.checksum)
+                faults.push_back(folder_ + "/" + shard.file +
+                                 ": its checksum is not the index's; copy it again");
+        return faults;
+    }
 
   private:
     const ShardPicture& picture(std::int64_t index) const {

@@ -64,8 +64,12 @@ std::uint32_t checksum_of(const Block& block) {
 }
 
 // A pax record is "LENGTH KEY=VALUE\n"; only the path and the size matter.
-void read_pax(const std::string& text, std::string& path, std::optional<std::uint64_t>& size,
-              std::uint64_t offset) {
+struct PaxFields {
+    std::string path;
+    bool has_size = false;
+    std::uint64_t size = 0;
+};
+void read_pax(const std::string& text, PaxFields& fields, std::uint64_t offset) {
     for (std::size_t at = 0; at < text.size();) {
         std::size_t digits = at, length = 0;
         while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9' && digits - at < 9)
@@ -74,7 +78,7 @@ void read_pax(const std::string& text, std::string& path, std::optional<std::uin
             length < digits - at + 3 || text[at + length - 1] != '\n')
             fail(offset, "a pax record that is none");
         const std::string record = text.substr(digits + 1, at + length - digits - 2);
-        if (record.starts_with("path=")) path = record.substr(5);
+        if (record.starts_with("path=")) fields.path = record.substr(5);
         if (record.starts_with("size=")) {
             std::uint64_t value = 0;
             for (const char c : record.substr(5)) {
@@ -82,7 +86,8 @@ void read_pax(const std::string& text, std::string& path, std::optional<std::uin
                     fail(offset, "a pax size that is no number");
                 value = value * 10 + static_cast<std::uint64_t>(c - '0');
             }
-            size = value;
+            fields.size = value;
+            fields.has_size = true;
         }
         at += length;
     }
@@ -100,8 +105,7 @@ std::string body_text(const TarBytes& bytes, std::uint64_t offset, std::uint64_t
 
 void each_member(const TarBytes& bytes, const std::function<void(const TarMember&)>& visit) {
     constexpr std::uint64_t kRound = kTarBlock - 1;
-    std::string long_name;
-    std::optional<std::uint64_t> long_size;
+    PaxFields next;  // said by an extension about the member behind it
     for (std::uint64_t at = 0; at < bytes.size;) {
         Block block{};
         if (bytes.size - at < kTarBlock || !bytes.read(at, block))
@@ -111,7 +115,7 @@ void each_member(const TarBytes& bytes, const std::function<void(const TarMember
         const char type = static_cast<char>(block[kType.at]);
         std::optional<std::uint64_t> size = number_of(block, kSize);
         const bool is_file = type == '0' || type == '\0' || type == '7';
-        if (is_file && long_size) size = long_size;
+        if (is_file && next.has_size) size = next.size;
         if (!size) fail(at, "a size that is no number");
         const std::uint64_t body = at + kTarBlock;
         // Links and folders have no contents, whatever their size says.
@@ -121,19 +125,18 @@ void each_member(const TarBytes& bytes, const std::function<void(const TarMember
             fail(at, "a member of " + std::to_string(held) + " bytes, " + std::to_string(bytes.size - body) +
                          " are left");
         if (type == 'L') {
-            long_name = body_text(bytes, body, held);
-            long_name = long_name.substr(0, long_name.find('\0'));
+            next.path = body_text(bytes, body, held);
+            next.path.resize(std::min(next.path.find('\0'), next.path.size()));
         } else if (type == 'x') {
-            read_pax(body_text(bytes, body, held), long_name, long_size, at);
+            read_pax(body_text(bytes, body, held), next, at);
         } else if (type != 'K' && type != 'g') {
             std::string name = text_of(block, kName);
             const std::string prefix = text_of(block, kPrefix);
             if (text_of(block, {kMagic.at, 5}) == "ustar" && block[kMagic.at + 5] == 0 && !prefix.empty())
                 name = prefix + "/" + name;
-            if (!long_name.empty()) name = long_name;
+            if (!next.path.empty()) name = next.path;
             if (is_file) visit({name, body, *size});
-            long_name.clear();
-            long_size.reset();
+            next = {};
         }
         at = body + (held + kRound) / kTarBlock * kTarBlock;
     }
