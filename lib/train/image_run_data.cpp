@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "train/run_data.h"
@@ -107,7 +108,12 @@ class ImageRunData : public RunData {
         return shapes;
     }
     std::unique_ptr<BatchFeed> training_feed(const StreamPosition& start) const override {
-        return std::make_unique<ImageFeed>(*train_, training_stream(config_, start));
+        StreamOptions options = training_stream(config_, start);
+        for (std::size_t c = 0; c < std::min(options.augment.erase_colour.size(), description.mean.size());
+             ++c)
+            options.augment.erase_colour[c] =
+                static_cast<std::uint8_t>(std::clamp(std::lround(255 * description.mean[c]), 0L, 255L));
+        return std::make_unique<ImageFeed>(*train_, options);
     }
     std::unique_ptr<BatchFeed> evaluation_feed() const override {
         return std::make_unique<ImageFeed>(*test_, evaluation_options());
@@ -134,7 +140,10 @@ void ImageRunData::open_sources() {
     OpenedSource train = open_source(source_options(config_, Split::kTrain));
     if (!train.warning.empty()) warnings.push_back(train.warning);
     train_ = std::move(train.source);
-    test_ = open_source(source_options(config_, Split::kTest)).source;  // its warning would be the same
+    OpenedSource test = open_source(source_options(config_, Split::kTest));  // its warning would be the same
+    test_ = std::move(test.source);
+    for (auto* notices : {&train.notices, &test.notices})
+        warnings.insert(warnings.end(), notices->begin(), notices->end());
     const bool synthetic = train_->info().origin == "synthetic";
     if (synthetic != (test_->info().origin == "synthetic"))
         throw Error(
