@@ -100,7 +100,7 @@ std::int64_t evaluation_batch(const RunConfig& config) {
     return config.train.eval_batch_size.value_or(config.train.micro_batch());
 }
 
-std::unique_ptr<RunData> open_data(const RunConfig& config) {
+std::unique_ptr<RunData> open_data(const RunConfig& config, const std::vector<std::string>& class_names) {
     switch (config.model.type) {
         case ModelType::kGpt:
             return open_token_data(config);
@@ -109,7 +109,7 @@ std::unique_ptr<RunData> open_data(const RunConfig& config) {
         case ModelType::kResnet:
             break;
     }
-    return open_image_data(config);
+    return open_image_data(config, class_names);
 }
 
 void expect_batches(TrainingProgram& program, const RunData& data, const StreamPosition& start) {

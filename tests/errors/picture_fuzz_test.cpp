@@ -50,7 +50,7 @@ void run(const Target& target, const PictureBytes& seed, int rounds, std::uint64
 
 TEST_CASE("mutated pictures are decoded or refused") {
     std::uint64_t number = 0;
-    for (const auto& file : golden("pictures").at("files")) {
+    for (const nlohmann::json values = golden("pictures").at("files"); const auto& file : values) {
         const std::string name = file.at("name");
         PictureBytes seed = from_hex(file.at("file"));
         seed.insert(seed.end(), {10, 10, 200, 200, 1, 0});

@@ -38,7 +38,7 @@ PictureBytes decode_box(const PictureBytes& bytes, const Box& box, std::int64_t 
 }  // namespace
 
 TEST_CASE("pictures of every kind have PIL's pixels") {
-    for (const auto& file : golden("pictures").at("files")) {
+    for (const nlohmann::json values = golden("pictures").at("files"); const auto& file : values) {
         const std::string name = file.at("name");
         INFO(name);
         const PictureBytes bytes = from_hex(file.at("file"));
@@ -109,7 +109,7 @@ TEST_CASE("a decoded box holds exactly the pixels of the whole picture") {
                      encode_jpeg(
                          picture,
                          {.chroma = chroma, .progressive = progressive, .restart_interval = restart})});
-    for (const auto& file : golden("pictures").at("files"))
+    for (const nlohmann::json values = golden("pictures").at("files"); const auto& file : values)
         if (std::string(file.at("name")).starts_with("webp"))
             files.push_back({file.at("name"), from_hex(file.at("file"))});
     for (const File& file : files) {
@@ -216,7 +216,7 @@ TEST_CASE("damaged, cut and foreign files are refused with a reason") {
             CHECK_THAT(reason(cut), Catch::Contains("cut off"));
         }
     }
-    for (const auto& file : golden("pictures").at("files")) {
+    for (const nlohmann::json values = golden("pictures").at("files"); const auto& file : values) {
         PictureBytes bytes = from_hex(file.at("file"));
         bytes.resize(bytes.size() / 2);
         INFO(file.at("name"));

@@ -33,7 +33,7 @@ void apply(const std::string& op, const PixelImage& image) {
 
 TEST_CASE("colour ops have torchvision's values") {
     std::vector<std::uint8_t> scratch;
-    for (const auto& item : golden("pictures").at("operations")) {
+    for (const nlohmann::json values = golden("pictures").at("operations"); const auto& item : values) {
         const std::int64_t channels = item.at("channels");
         TestPicture picture = test_picture(24, 20, channels);
         for (std::uint8_t& value : picture.pixels) value = static_cast<std::uint8_t>(value / 2 + 30);
@@ -47,7 +47,7 @@ TEST_CASE("colour ops have torchvision's values") {
 
 TEST_CASE("RandAugment's ops have torchvision's values") {
     std::vector<std::uint8_t> scratch;
-    for (const auto& item : golden("pictures").at("rand_augment")) {
+    for (const nlohmann::json values = golden("pictures").at("rand_augment"); const auto& item : values) {
         TestPicture picture = test_picture(24, 20, 3);
         const int sign = item.at("sign");
         apply_rand_augment({picture.pixels.data(), {24, 20, 3}, &scratch}, item.at("op"),

@@ -38,7 +38,7 @@ double exact_value(const PictureView& in, const Area& area, std::int64_t height,
 }  // namespace
 
 TEST_CASE("resizing is within one level of PIL's") {
-    for (const auto& item : golden("pictures").at("resizes")) {
+    for (const nlohmann::json values = golden("pictures").at("resizes"); const auto& item : values) {
         const std::int64_t channels = item.at("channels");
         const TestPicture picture = test_picture(item.at("height"), item.at("width"), channels);
         PictureView view = picture.view();

@@ -179,9 +179,8 @@ TEST_CASE("archives by GNU tar, in its formats, have the same members") {
     fs::create_symlink("a.jpg", folder / "in/link");
     for (const char* format : {"ustar", "gnu", "posix"}) {
         const std::string tar = (folder / format).string() + ".tar";
-        const std::string command = "tar --format=" + std::string(format) + " -C " + folder.path().string() +
-                                    " -cf " + tar + " in/a.jpg in/a.cls in/link in/" + long_name +
-                                    " in 2>/dev/null";
+        const std::string command =
+            "tar --format=" + std::string(format) + " -C " + folder.path().string() + " -cf " + tar + " in";
         REQUIRE(std::system(command.c_str()) == 0);
         const std::string text = file_text(tar);
         std::map<std::string, std::string> contents;
