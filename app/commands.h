@@ -11,6 +11,9 @@ int eval_command(const std::vector<std::string>& arguments);
 int keys_command(const std::vector<std::string>& arguments);
 int devices_command(const std::vector<std::string>& arguments);
 int gemm_command(const std::vector<std::string>& arguments);
+int data_command(const std::vector<std::string>& arguments);
+int pack_command(const std::vector<std::string>& arguments);
+int export_images_command(const std::vector<std::string>& arguments);
 std::string version_text();
 
 }  // namespace mpt::app

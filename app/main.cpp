@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <new>
 #include <sstream>
 
@@ -20,6 +21,14 @@ int dispatch(std::vector<std::string> words) {
     if (first == "keys") return mpt::app::keys_command(words);
     if (first == "devices") return mpt::app::devices_command(words);
     if (first == "gemm") return mpt::app::gemm_command(words);
+    const std::map<std::string, int (*)(const std::vector<std::string>&)> commands = {
+        {"train", mpt::app::train_command}, {"eval", mpt::app::eval_command},
+        {"keys", mpt::app::keys_command},   {"data", mpt::app::data_command},
+        {"pack", mpt::app::pack_command},   {"export-images", mpt::app::export_images_command}};
+    if (const auto found = commands.find(first); found != commands.end()) {
+        words.erase(words.begin());
+        return found->second(words);
+    }
     return mpt::app::train_command(words);
 }
 

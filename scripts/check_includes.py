@@ -41,6 +41,8 @@ THIRD_PARTY = {
     r"spdlog/": r"lib/(metrics|train)/|app/",
     r"nlohmann/": r"lib/(metrics|train|dataset)/|app/",
     r"sentencepiece": r"lib/dataset/text/sentencepiece_",
+    r"(jpeglib|jerror|png)\.h": r"lib/dataset/pictures/(jpeg|png)_|tests/",
+    r"webp/": r"lib/dataset/pictures/webp_|tests/",
     r"catch2/": r"tests/",
 }
 

@@ -8,7 +8,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config
   libdnnl-dev libxsmm-dev libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
-  libsentencepiece-dev
+  libsentencepiece-dev libjpeg62-turbo-dev libpng-dev libwebp-dev
   catch2 python3 python3-numpy
   dataset-fashion-mnist
 )

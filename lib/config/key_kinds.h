@@ -250,6 +250,10 @@ Key list_key(std::string path, std::string takes, Member member, Parse parse, Pr
     return key;
 }
 
+// Keys of pictures, in keys_pictures.cpp.
+std::vector<Key> picture_keys();
+std::vector<Key> picture_augment_keys();
+
 // The keys whose value is a small map or a list of maps.
 Key normalize_key();
 Key overrides_key();

@@ -115,19 +115,21 @@ std::vector<Key> data_keys() {
                                 "the data: a folder; of text and pairs a file, of tokens a file or a folder"),
                             {"root", "dir", "folder", "data_dir"}),
                 "none"),
-            "data.type", {"idx", "cifar10", "imagefolder", "text", "tokens", "parallel"}),
+            "data.type", {"idx", "cifar10", "imagefolder", "shards", "text", "tokens", "parallel"}),
         whole(
             "data.image_size", [](auto& c) -> auto& { return c.data.image_size; },
             {.min = 4, .max = 4096, .unset_word = "auto"},
-            "height and width in pixels; auto: as stored, synthetic 224 or 32 by the model's stem"),
+            "height and width in pixels; auto: as stored, pictures and synthetic 224 or 32 by the model's "
+            "stem"),
         only_if(whole(
                     "data.channels", [](auto& c) -> auto& { return c.data.channels; },
-                    {.min = 1, .max = 64, .unset_word = "auto"}, "of synthetic images; auto: 3"),
-                "data.type", {"synthetic", "imagefolder"}),
+                    {.min = 1, .max = 64, .unset_word = "auto"},
+                    "of pictures (3 or 1) and synthetic images; auto: 3"),
+                "data.type", {"synthetic", "imagefolder", "shards"}),
         only_if(whole(
                     "data.num_samples", [](auto& c) -> auto& { return c.data.num_samples; }, {1, 10000000},
                     "synthetic training images, windows or pairs an epoch"),
-                "data.type", {"synthetic", "imagefolder", "tokens", "text", "parallel"}),
+                "data.type", {"synthetic", "imagefolder", "shards", "tokens", "text", "parallel"}),
         whole(
             "data.train_limit", [](auto& c) -> auto& { return c.data.train_limit; },
             {.min = 1, .max = kMany, .unset_word = "auto"}, "use the first N training samples; auto: all"),
@@ -384,9 +386,9 @@ std::vector<Key> other_keys() {
 
 std::vector<Key> build_table() {
     std::vector<Key> table;
-    for (const auto& section :
-         {run_keys, model_keys, precision_keys, loss_scale_keys, data_keys, text_data_keys, augment_keys,
-          train_keys, optimizer_keys, schedule_keys, checkpoint_keys, translation_keys, other_keys})
+    for (const auto& section : {run_keys, model_keys, precision_keys, loss_scale_keys, data_keys,
+                                picture_keys, text_data_keys, augment_keys, picture_augment_keys, train_keys,
+                                optimizer_keys, schedule_keys, checkpoint_keys, translation_keys, other_keys})
         for (Key& key : section()) table.push_back(std::move(key));
     return table;
 }

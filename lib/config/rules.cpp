@@ -168,7 +168,8 @@ void check_best(const Checked& at) {
 }
 
 bool is_image_data(DataType type) {
-    return type == DataType::kIdx || type == DataType::kCifar10 || type == DataType::kImageFolder;
+    return type == DataType::kIdx || type == DataType::kCifar10 || type == DataType::kImageFolder ||
+           type == DataType::kShards;
 }
 
 // The kind of data must be one that the model reads.
@@ -183,7 +184,7 @@ void check_data_kind(const Checked& at) {
     at.faults.add(at.place_of({"data.type", "model.type"}), "data.type",
                   std::string(name_of(type)) + " is not for model.type " + std::string(name_of(model)) +
                       "; use " +
-                      (model == ModelType::kResnet ? "idx, cifar10 or imagefolder"
+                      (model == ModelType::kResnet ? "idx, cifar10, imagefolder or shards"
                        : model == ModelType::kGpt  ? "text or tokens"
                                                    : "parallel") +
                       ", or synthetic");
@@ -221,6 +222,10 @@ void check_data(const Checked& at) {
                       "missing; data.type " + std::string(name_of(data.type)) + " needs " +
                           (is_image_data(data.type) ? "the folder of its files" : "its file") +
                           " (or data.if_missing: synthetic)");
+    if (data.image_size && data.resize && *data.resize < *data.image_size)
+        at.faults.add(at.place_of({"data.resize", "data.image_size"}), "data.resize",
+                      std::to_string(*data.resize) + " is below data.image_size " +
+                          std::to_string(*data.image_size) + "; raise it, or leave it out");
     if (data.image_size && data.augment.crop_padding >= *data.image_size)
         at.faults.add(at.place_of({"data.augment.crop_padding"}), "data.augment.crop_padding",
                       std::to_string(data.augment.crop_padding) + " is not below data.image_size " +

@@ -97,7 +97,9 @@ struct PrecisionConfig {
     bool operator==(const PrecisionConfig&) const = default;
 };
 
-enum class DataType { kIdx, kCifar10, kSynthetic, kImageFolder, kText, kTokens, kParallel };
+enum class DataType { kIdx, kCifar10, kSynthetic, kImageFolder, kShards, kText, kTokens, kParallel };
+enum class OnBroken { kStop, kSkip };
+enum class OnEmptyClass { kError, kAllow };
 enum class TokenizerType { kBytes, kCharacters, kGpt2, kSentencePiece };
 enum class LongLinesPolicy { kTruncate, kSkip };
 enum class IfMissing { kError, kSynthetic };
@@ -111,6 +113,13 @@ struct NormalizeConfig {
 struct AugmentConfig {
     std::int64_t crop_padding = 0;
     bool horizontal_flip = false;
+    bool random_resized_crop = false;
+    std::vector<double> crop_scale = {0.08, 1};
+    std::vector<double> crop_ratio = {0.75, 4.0 / 3};
+    std::vector<double> color_jitter;  // brightness, contrast, saturation, hue; the last may be missing
+    std::int64_t rand_augment = 0;     // magnitude; 0: off
+    std::int64_t rand_augment_ops = 2;
+    double random_erasing = 0;  // probability
     NormalizeConfig normalize;
     bool operator==(const AugmentConfig&) const = default;
 };
@@ -122,6 +131,9 @@ struct DataConfig {
     std::int64_t num_samples = 1280;          // synthetic only: training images
     std::optional<std::int64_t> train_limit;  // use only the first N training samples
     std::optional<std::int64_t> eval_limit;   // use only the first N test samples
+    std::optional<std::int64_t> resize;       // pictures: short side before the middle is cut out
+    OnBroken broken = OnBroken::kStop;
+    OnEmptyClass empty_classes = OnEmptyClass::kError;
     AugmentConfig augment;
     bool shuffle = true;
     bool drop_last = true;

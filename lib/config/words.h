@@ -79,9 +79,16 @@ inline constexpr auto kWords<DataType> = std::to_array<Word<DataType>>({{DataTyp
                                                                         {DataType::kSynthetic, "synthetic"},
                                                                         {DataType::kImageFolder,
                                                                          "imagefolder"},
+                                                                        {DataType::kShards, "shards"},
                                                                         {DataType::kText, "text"},
                                                                         {DataType::kTokens, "tokens"},
                                                                         {DataType::kParallel, "parallel"}});
+template <>
+inline constexpr auto kWords<OnBroken> = std::to_array<Word<OnBroken>>({{OnBroken::kStop, "stop"},
+                                                                        {OnBroken::kSkip, "skip"}});
+template <>
+inline constexpr auto kWords<OnEmptyClass> =
+    std::to_array<Word<OnEmptyClass>>({{OnEmptyClass::kError, "error"}, {OnEmptyClass::kAllow, "allow"}});
 template <>
 inline constexpr auto kWords<IfMissing> =
     std::to_array<Word<IfMissing>>({{IfMissing::kError, "error"}, {IfMissing::kSynthetic, "synthetic"}});

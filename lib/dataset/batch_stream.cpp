@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "core/error.h"
-#include "dataset/augment.h"
 
 namespace mpt {
 namespace {
@@ -150,14 +149,23 @@ std::size_t images_bytes(const ImageSource& source, const StreamOptions& options
 struct BatchStream::State {
     struct Slot {
         Batch batch;
-        std::exception_ptr error;
+        std::int64_t given = 0, made = 0;  // samples given to workers, and finished
+        std::exception_ptr error;          // of the first sample that has one
+        std::int64_t error_at = 0;
         bool ready = false;
+    };
+    // Samples begin..end of a slot's batch: what a worker makes at once.
+    struct Share {
+        Slot* slot = nullptr;
+        std::int64_t begin = 0, end = 0;
     };
 
     State(const ImageSource& images, const StreamOptions& stream_options)
         : source(images), options(stream_options), cursor(images.num_samples(), stream_options) {
         slots.resize(static_cast<std::size_t>(num_slots(options)));
         for (Slot& slot : slots) slot.batch.images = ByteBuffer(images_bytes(source, options));
+        for (int i = 0; i < std::max(options.workers, 1); ++i)
+            makers.push_back(source.make_sample_maker(options.augment, options.seed));
     }
     ~State() {
         {
@@ -173,25 +181,28 @@ struct BatchStream::State {
     Slot& slot_of(std::int64_t sequence) { return slots[static_cast<std::size_t>(sequence) % slots.size()]; }
 
     void start_workers();
-    void work();
-    void build(Batch& batch, ByteBuffer& scratch) const;
+    void work(SampleMaker& maker);
+    Share next_share();
+    bool begin_batch();
+    void make(const Share& share, SampleMaker& maker);
+    void finish(Batch& batch) const;
     const Batch* take_prefetched();
     const Batch* build_now();
 
     const ImageSource& source;
     const StreamOptions options;
+    std::vector<std::unique_ptr<SampleMaker>> makers;  // one a worker
     std::vector<std::thread> workers;
     std::atomic<bool> stopping = false;
-    ByteBuffer own_scratch;  // of the calling thread, when there are no workers
 
-    // All below is guarded by the mutex; the batch of a slot belongs to one worker, or to the caller when
+    // All below is guarded by the mutex; the batch of a slot belongs to the workers, or to the caller when
     // ready.
     std::mutex mutex;
-    std::condition_variable room;     // workers wait for a free slot
+    std::condition_variable room;     // workers wait for samples to make
     std::condition_variable arrival;  // the caller waits for the next batch
     Cursor cursor;
     std::vector<Slot> slots;
-    std::int64_t num_issued = 0;    // batches given to workers
+    std::int64_t num_issued = 0;    // batches begun by workers
     std::int64_t num_taken = 0;     // batches given to the caller
     std::int64_t num_released = 0;  // batches the caller is done with
     bool exhausted = false;
@@ -200,65 +211,101 @@ struct BatchStream::State {
 void BatchStream::State::start_workers() {
     const SignalsBlocked blocked;
     try {
-        for (int i = 0; i < options.workers; ++i) workers.emplace_back([this] { work(); });
+        for (int i = 0; i < options.workers; ++i)
+            workers.emplace_back([this, i] { work(*makers[static_cast<std::size_t>(i)]); });
     } catch (const std::system_error& error) {
         throw Error(ExitCode::kResource, "cannot start " + std::to_string(options.workers) +
                                              " data workers: " + error.what() + "; lower data.workers");
     }
 }
 
-void BatchStream::State::build(Batch& batch, ByteBuffer& scratch) const {
-    const ImageGeometry& geometry = source.geometry();
-    const bool augments = options.augment.crop_padding > 0 || options.augment.horizontal_flip;
-    const std::size_t image_bytes = static_cast<std::size_t>(geometry.bytes());
-    if (augments && scratch.size() == 0) scratch = ByteBuffer(image_bytes);
-    batch.labels.resize(batch.sample_ids.size());
-    for (std::size_t i = 0; i < batch.sample_ids.size(); ++i) {
+void BatchStream::State::make(const Share& share, SampleMaker& maker) {
+    Batch& batch = share.slot->batch;
+    const std::int64_t image_bytes = source.geometry().bytes();
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
         if (stopping.load(std::memory_order_relaxed)) return;
-        const std::int64_t sample = batch.sample_ids[i];
-        std::uint8_t* out = batch.images.data() + i * image_bytes;
-        batch.labels[i] = source.label(sample);
-        source.copy_image(sample, augments ? scratch.data() : out);
-        if (augments) {
-            const Augmentation augmentation =
-                draw_augmentation(options.augment, options.seed, batch.epoch, sample);
-            apply_augmentation(augmentation, options.augment.crop_padding, geometry, scratch.data(), out);
-        }
+        const auto at = static_cast<std::size_t>(i);
+        const std::int64_t sample = batch.sample_ids[at];
+        batch.labels[at] = source.label(sample);
+        maker.make(sample, batch.epoch, batch.images.data() + i * image_bytes);
     }
-    batch.hash = hash_of(batch, batch.sample_ids.size() * image_bytes);
 }
 
-void BatchStream::State::work() {
-    ByteBuffer scratch;
-    const auto has_room = [this] {
-        return stopping || exhausted || num_issued - num_released < static_cast<std::int64_t>(slots.size());
-    };
+void BatchStream::State::finish(Batch& batch) const {
+    batch.hash =
+        hash_of(batch, batch.sample_ids.size() * static_cast<std::size_t>(source.geometry().bytes()));
+}
+
+// Describes the next batch in its slot. False when there is none.
+bool BatchStream::State::begin_batch() {
+    Slot& slot = slot_of(num_issued);
+    slot.given = slot.made = 0;
+    slot.error = nullptr;
+    try {
+        if (!cursor.describe_next(slot.batch)) return false;
+        slot.batch.labels.resize(slot.batch.sample_ids.size());
+    } catch (...) {
+        slot.batch.count = 0;
+        slot.error = std::current_exception();
+        slot.ready = true;
+        ++num_issued;
+        arrival.notify_one();
+        return false;
+    }
+    ++num_issued;
+    return true;
+}
+
+// What is left of the batch begun last, or the start of a new one. Nothing when there is no room, and at the
+// end of the stream.
+BatchStream::State::Share BatchStream::State::next_share() {
+    if (num_issued == 0 || slot_of(num_issued - 1).given == slot_of(num_issued - 1).batch.count) {
+        if (exhausted || num_issued - num_released == static_cast<std::int64_t>(slots.size())) return {};
+        if (!begin_batch()) {
+            exhausted = true;
+            room.notify_all();
+            arrival.notify_one();
+            return {};
+        }
+        if (source.samples_at_once() > 0) room.notify_all();
+    }
+    Slot& slot = slot_of(num_issued - 1);
+    const std::int64_t at_once = source.samples_at_once() > 0 ? source.samples_at_once() : slot.batch.count;
+    const std::int64_t begin = slot.given;
+    slot.given = std::min(begin + at_once, slot.batch.count);
+    return {&slot, begin, slot.given};
+}
+
+void BatchStream::State::work(SampleMaker& maker) {
     std::unique_lock lock(mutex);
-    while (true) {
-        room.wait(lock, has_room);
-        if (stopping || exhausted) return;
-        Slot& slot = slot_of(num_issued);
+    while (!stopping) {
+        const Share share = next_share();
+        if (share.slot == nullptr) {
+            if (exhausted) return;
+            room.wait(lock);
+            continue;
+        }
+        Slot& slot = *share.slot;
+        lock.unlock();
         std::exception_ptr error;
         try {
-            if (!cursor.describe_next(slot.batch)) break;
-            ++num_issued;
-            lock.unlock();
-            build(slot.batch, scratch);
+            make(share, maker);
         } catch (...) {
             error = std::current_exception();
         }
-        if (lock.owns_lock()) {
-            ++num_issued;  // describe_next failed
-        } else {
-            lock.lock();
+        lock.lock();
+        if (error && (!slot.error || share.begin < slot.error_at)) {
+            slot.error = error;
+            slot.error_at = share.begin;
         }
-        slot.error = error;
+        slot.made += share.end - share.begin;
+        if (slot.made < slot.batch.count) continue;
+        lock.unlock();
+        if (!slot.error) finish(slot.batch);
+        lock.lock();
         slot.ready = true;
         if (&slot == &slot_of(num_taken)) arrival.notify_one();
     }
-    exhausted = true;
-    room.notify_all();
-    arrival.notify_one();
 }
 
 const Batch* BatchStream::State::take_prefetched() {
@@ -281,7 +328,9 @@ const Batch* BatchStream::State::build_now() {
     if (slot.error) std::rethrow_exception(slot.error);
     try {
         if (!cursor.describe_next(slot.batch)) return nullptr;
-        build(slot.batch, own_scratch);
+        slot.batch.labels.resize(slot.batch.sample_ids.size());
+        make({&slot, 0, slot.batch.count}, *makers[0]);
+        finish(slot.batch);
     } catch (...) {
         slot.error = std::current_exception();
         throw;
@@ -308,7 +357,7 @@ std::int64_t stream_memory_bytes(const ImageSource& source, const StreamOptions&
     constexpr std::int64_t kPerSample = sizeof(std::int32_t) + sizeof(std::int64_t);  // label and sample id
     const std::int64_t samples = std::min(options.batching.micro_batch(), source.num_samples());
     const std::int64_t slot = static_cast<std::int64_t>(images_bytes(source, options)) + samples * kPerSample;
-    const std::int64_t scratch = std::max(options.workers, 1) * source.geometry().bytes();
+    const std::int64_t scratch = std::max(options.workers, 1) * source.maker_bytes();
     const std::int64_t order = source.num_samples() * static_cast<std::int64_t>(sizeof(std::uint32_t));
     return num_slots(options) * slot + scratch + order;
 }

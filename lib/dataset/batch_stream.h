@@ -2,6 +2,7 @@
 // number of workers and a resume at any position give the same bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -43,6 +44,14 @@ std::vector<std::uint32_t> epoch_order(std::int64_t num_samples, std::uint64_t s
 struct AugmentOptions {
     std::int64_t crop_padding = 0;  // zeros around the image, then a crop of the old size at random
     bool horizontal_flip = false;   // with probability 1/2
+    bool random_resized_crop = false;
+    std::array<double, 2> crop_scale = {0.08, 1};           // share of the area
+    std::array<double, 2> crop_ratio = {3.0 / 4, 4.0 / 3};  // width / height
+    std::array<double, 4> color_jitter = {0, 0, 0, 0};      // brightness, contrast, saturation, hue
+    std::int64_t rand_augment_ops = 2;
+    std::int64_t rand_augment_magnitude = 0;  // 0: off; to 30
+    double random_erasing = 0;                // probability
+    std::array<std::uint8_t, 3> erase_colour = {0, 0, 0};
     bool operator==(const AugmentOptions&) const = default;
 };
 

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "dataset/byte_buffer.h"
 #include "dataset/image_readers.h"
+#include "dataset/pictures/picture_source.h"
 
 namespace mpt {
 namespace {
@@ -26,11 +27,17 @@ const char* remedy_for(SourceType type) {
         case SourceType::kCifar10:
             return "set data.path to the folder that cifar-10-binary.tar.gz unpacks to";
         case SourceType::kImageFolder:
-            return "set data.type to idx, cifar10 or synthetic";
+            return "set data.path to a folder with train/<class>/ and val/<class>/";
+        case SourceType::kShards:
+            return "set data.path to what `mpt-train pack` has written";
         case SourceType::kSynthetic:
             break;
     }
     return "";
+}
+
+bool is_pictures(SourceType type) {
+    return type == SourceType::kImageFolder || type == SourceType::kShards;
 }
 
 // Why the data set is not there, or nothing when it is. A path that cannot be looked at is not "missing".
@@ -44,7 +51,11 @@ std::optional<std::string> missing_reason(const SourceOptions& options) {
     if (!fs::is_directory(status)) {
         throw Error(ExitCode::kData, path.string() + ": is not a folder; " + remedy_for(options.type));
     }
-    if (options.type == SourceType::kImageFolder) return path.string() + ": image folders cannot be read yet";
+    if (is_pictures(options.type)) {
+        const std::string what =
+            options.type == SourceType::kShards ? missing_shards(options) : missing_image_folder(options);
+        return what.empty() ? std::nullopt : std::optional(path.string() + ": has " + what);
+    }
     const auto file =
         options.type == SourceType::kIdx ? missing_idx_files(options) : missing_cifar10_files(options);
     if (!file) return std::nullopt;
@@ -64,7 +75,7 @@ ImageGeometry synthetic_geometry(const SourceOptions& options) {
 OpenedSource open_synthetic(const SourceOptions& options, const std::string& reason) {
     SourceOptions synthetic = options;
     synthetic.geometry = synthetic_geometry(options);
-    OpenedSource opened{make_synthetic(synthetic), ""};
+    OpenedSource opened{make_synthetic(synthetic), "", {}};
     if (!reason.empty()) {
         opened.warning = reason + "; using " + std::to_string(options.synthetic_samples) +
                          " synthetic images of " + to_string(synthetic.geometry) +
@@ -139,7 +150,14 @@ OpenedSource open_source(const SourceOptions& options) {
         throw Error(ExitCode::kData,
                     *reason + "; " + remedy_for(options.type) + ", or set data.if_missing: synthetic");
     }
-    OpenedSource opened{options.type == SourceType::kIdx ? read_idx(options) : read_cifar10(options), ""};
+    OpenedSource opened;
+    if (is_pictures(options.type)) {
+        SourceOptions pictures = options;
+        pictures.geometry = synthetic_geometry(options);
+        opened.source = open_pictures(pictures, opened.notices);
+        return opened;
+    }
+    opened.source = options.type == SourceType::kIdx ? read_idx(options) : read_cifar10(options);
     check_geometry(*opened.source, options.geometry);
     return opened;
 }

@@ -7,7 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "dataset/sample_maker.h"
+
 namespace mpt {
+
+struct AugmentOptions;
 
 struct ImageGeometry {
     std::int64_t height = 0, width = 0, channels = 0;
@@ -43,6 +47,13 @@ class ImageSource {
     // threads.
     virtual void copy_image(std::int64_t index, std::uint8_t* out) const = 0;
     virtual std::int32_t label(std::int64_t index) const = 0;
+    // What makes this source's samples for one worker of a stream. The source must outlive it.
+    virtual std::unique_ptr<SampleMaker> make_sample_maker(const AugmentOptions& augment,
+                                                           std::uint64_t seed) const;
+    // How many samples a worker takes at once: few where a sample is much work; 0: a batch.
+    virtual std::int64_t samples_at_once() const { return 0; }
+    // What one sample maker keeps resident, about.
+    virtual std::int64_t maker_bytes() const { return geometry().bytes(); }
     // Bytes this source keeps resident for as long as it lives.
     virtual std::int64_t memory_bytes() const = 0;
 
@@ -58,9 +69,11 @@ struct ChannelStatistics {
 // Exact for up to 256 MiB of pixels; above that from evenly spaced samples of that size.
 ChannelStatistics channel_statistics(const ImageSource& source);
 
-enum class SourceType { kIdx, kCifar10, kImageFolder, kSynthetic };
+enum class SourceType { kIdx, kCifar10, kImageFolder, kShards, kSynthetic };
 enum class Split { kTrain, kTest };
 enum class MissingData { kError, kSynthetic };
+enum class BrokenFiles { kStop, kSkip };
+enum class EmptyClasses { kError, kAllow };
 
 struct SourceOptions {
     SourceType type = SourceType::kIdx;
@@ -73,11 +86,19 @@ struct SourceOptions {
     std::uint64_t seed = 0;
     MissingData if_missing = MissingData::kError;
     std::int64_t limit = 0;  // keep only the first samples; 0: all. The files are checked as a whole.
+    // Of pictures only, whose geometry must be given; a limit is spread evenly over them.
+    std::int64_t resize = 0;  // the short side before the middle is cut out; 0: the geometry's
+    BrokenFiles broken =
+        BrokenFiles::kStop;  // skip: all are decoded at the start, to know how many there are
+    EmptyClasses empty_classes = EmptyClasses::kError;
+    std::vector<std::string> class_names;  // that labels count in; empty: those of the training set
+    int num_threads = 1;                   // for decoding all
 };
 
 struct OpenedSource {
     std::unique_ptr<ImageSource> source;
-    std::string warning;  // one line when the source is not what was asked for, else empty
+    std::string warning;               // one line when the source is not what was asked for, else empty
+    std::vector<std::string> notices;  // lines of what was ignored or skipped
 };
 
 // Opens and checks a whole data set up front. Throws Error(kData) that names the path and the remedy.

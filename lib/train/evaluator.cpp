@@ -1,5 +1,6 @@
 #include "train/evaluator.h"
 
+#include <filesystem>
 #include <numbers>
 
 #include "train/resume.h"
@@ -54,10 +55,20 @@ std::optional<EvaluationRow> evaluate(TrainingProgram& program, const RunData& d
     return result;
 }
 
+namespace {
+
+// Of a checkpoint's directory; a bare file of weights has none.
+std::vector<std::string> trained_class_names(const std::string& checkpoint) {
+    if (!std::filesystem::exists(std::filesystem::path(checkpoint) / "state.json")) return {};
+    return read_checkpoint(std::filesystem::canonical(checkpoint)).state.class_names;
+}
+
+}  // namespace
+
 std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
                                                  const StopFlag* stop) {
     check_supported(config);
-    const std::unique_ptr<RunData> data = open_data(config);
+    const std::unique_ptr<RunData> data = open_data(config, trained_class_names(checkpoint));
     TrainingProgram program(config, data->description, num_threads(config));
     expect_batches(program, *data, {});
     program.check_fits(program.available_bytes());

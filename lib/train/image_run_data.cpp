@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "train/run_data.h"
@@ -78,7 +79,7 @@ class ImageFeed : public BatchFeed {
 
 class ImageRunData : public RunData {
   public:
-    explicit ImageRunData(const RunConfig& config);
+    ImageRunData(const RunConfig& config, const std::vector<std::string>& class_names);
 
     Unit unit() const override { return Unit::kImages; }
     std::string summary() const override {
@@ -107,7 +108,12 @@ class ImageRunData : public RunData {
         return shapes;
     }
     std::unique_ptr<BatchFeed> training_feed(const StreamPosition& start) const override {
-        return std::make_unique<ImageFeed>(*train_, training_stream(config_, start));
+        StreamOptions options = training_stream(config_, start);
+        for (std::size_t c = 0; c < std::min(options.augment.erase_colour.size(), description.mean.size());
+             ++c)
+            options.augment.erase_colour[c] =
+                static_cast<std::uint8_t>(std::clamp(std::lround(255 * description.mean[c]), 0L, 255L));
+        return std::make_unique<ImageFeed>(*train_, options);
     }
     std::unique_ptr<BatchFeed> evaluation_feed() const override {
         return std::make_unique<ImageFeed>(*test_, evaluation_options());
@@ -118,23 +124,32 @@ class ImageRunData : public RunData {
         const StreamOptions training = training_stream(config_, {});
         return evaluation_stream(evaluation_batch(config_), training.workers, training.prefetch);
     }
-    void open_sources();
+    void open_sources(const std::vector<std::string>& class_names);
     void describe();
 
     RunConfig config_;
     std::unique_ptr<ImageSource> train_, test_;
 };
 
-ImageRunData::ImageRunData(const RunConfig& config) : config_(config) {
-    open_sources();
+ImageRunData::ImageRunData(const RunConfig& config, const std::vector<std::string>& class_names)
+    : config_(config) {
+    open_sources(class_names);
     describe();
 }
 
-void ImageRunData::open_sources() {
-    OpenedSource train = open_source(source_options(config_, Split::kTrain));
+void ImageRunData::open_sources(const std::vector<std::string>& class_names) {
+    const auto open = [&](Split split) {
+        SourceOptions options = source_options(config_, split);
+        options.class_names = class_names;
+        return open_source(options);
+    };
+    OpenedSource train = open(Split::kTrain);
     if (!train.warning.empty()) warnings.push_back(train.warning);
     train_ = std::move(train.source);
-    test_ = open_source(source_options(config_, Split::kTest)).source;  // its warning would be the same
+    OpenedSource test = open(Split::kTest);  // its warning would be the same
+    test_ = std::move(test.source);
+    for (auto* notices : {&train.notices, &test.notices})
+        warnings.insert(warnings.end(), notices->begin(), notices->end());
     const bool synthetic = train_->info().origin == "synthetic";
     if (synthetic != (test_->info().origin == "synthetic"))
         throw Error(
@@ -168,8 +183,9 @@ void ImageRunData::describe() {
 
 }  // namespace
 
-std::unique_ptr<RunData> open_image_data(const RunConfig& config) {
-    return std::make_unique<ImageRunData>(config);
+std::unique_ptr<RunData> open_image_data(const RunConfig& config,
+                                         const std::vector<std::string>& class_names) {
+    return std::make_unique<ImageRunData>(config, class_names);
 }
 
 }  // namespace mpt

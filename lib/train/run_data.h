@@ -66,8 +66,10 @@ class RunData {
 };
 
 // Error(kData), Error(kUsage).
-std::unique_ptr<RunData> open_data(const RunConfig& config);
-std::unique_ptr<RunData> open_image_data(const RunConfig& config);
+// `class_names`: those a checkpoint was trained with, which labels of pictures are counted in.
+std::unique_ptr<RunData> open_data(const RunConfig& config, const std::vector<std::string>& class_names = {});
+std::unique_ptr<RunData> open_image_data(const RunConfig& config,
+                                         const std::vector<std::string>& class_names);
 std::unique_ptr<RunData> open_token_data(const RunConfig& config);
 std::unique_ptr<RunData> open_pair_data(const RunConfig& config);
 

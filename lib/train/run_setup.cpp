@@ -24,6 +24,8 @@ SourceType source_type(DataType type) {
             return SourceType::kCifar10;
         case DataType::kImageFolder:
             return SourceType::kImageFolder;
+        case DataType::kShards:
+            return SourceType::kShards;
         case DataType::kText:
         case DataType::kTokens:
         case DataType::kParallel:
@@ -35,6 +37,20 @@ SourceType source_type(DataType type) {
 
 }  // namespace
 
+AugmentOptions augmentation_of(const AugmentConfig& config) {
+    AugmentOptions options;
+    options.crop_padding = config.crop_padding;
+    options.horizontal_flip = config.horizontal_flip;
+    options.random_resized_crop = config.random_resized_crop;
+    std::copy_n(config.crop_scale.begin(), 2, options.crop_scale.begin());
+    std::copy_n(config.crop_ratio.begin(), 2, options.crop_ratio.begin());
+    std::copy(config.color_jitter.begin(), config.color_jitter.end(), options.color_jitter.begin());
+    options.rand_augment_ops = config.rand_augment_ops;
+    options.rand_augment_magnitude = config.rand_augment;
+    options.random_erasing = config.random_erasing;
+    return options;
+}
+
 SourceOptions source_options(const RunConfig& config, Split split) {
     SourceOptions options;
     options.type = source_type(config.data.type);
@@ -44,8 +60,8 @@ SourceOptions source_options(const RunConfig& config, Split split) {
     options.seed = config.seed;
     options.if_missing =
         config.data.if_missing == IfMissing::kSynthetic ? MissingData::kSynthetic : MissingData::kError;
-    // What makes synthetic images by itself has a usual size by the model; files have their own.
-    const bool synthetic = options.type == SourceType::kSynthetic || options.type == SourceType::kImageFolder;
+    // Pictures and synthetic images have a usual size by the model; other files have their own.
+    const bool synthetic = options.type != SourceType::kIdx && options.type != SourceType::kCifar10;
     const std::int64_t side = has_imagenet_stem(config.model.depth) ? kImagenetSide : kCifarSide;
     options.geometry.height = config.data.image_size.value_or(synthetic ? side : 0);
     options.geometry.width = options.geometry.height;
@@ -54,6 +70,13 @@ SourceOptions source_options(const RunConfig& config, Split split) {
                                     ? config.data.num_samples
                                     : std::max<std::int64_t>(config.data.num_samples / 5, 1);
     options.limit = (split == Split::kTrain ? config.data.train_limit : config.data.eval_limit).value_or(0);
+    const std::int64_t size = options.geometry.height;
+    const bool crops = config.data.augment.random_resized_crop;
+    options.resize = config.data.resize.value_or(crops ? (size * 8 + 3) / 7 : size);  // 256 for 224
+    options.broken = config.data.broken == OnBroken::kSkip ? BrokenFiles::kSkip : BrokenFiles::kStop;
+    options.empty_classes =
+        config.data.empty_classes == OnEmptyClass::kAllow ? EmptyClasses::kAllow : EmptyClasses::kError;
+    options.num_threads = num_threads(config);
     return options;
 }
 
@@ -65,7 +88,7 @@ StreamOptions training_stream(const RunConfig& config, const StreamPosition& sta
     StreamOptions options;
     options.seed = config.seed;
     options.order = config.data.shuffle ? Order::kShuffled : Order::kInOrder;
-    options.augment = {config.data.augment.crop_padding, config.data.augment.horizontal_flip};
+    options.augment = augmentation_of(config.data.augment);
     options.batching = batching_of(config);
     options.start = start;
     options.end_epoch = config.train.epochs.value_or(-1);
@@ -78,7 +101,7 @@ std::int64_t evaluation_batch(const RunConfig& config) {
     return config.train.eval_batch_size.value_or(config.train.micro_batch());
 }
 
-std::unique_ptr<RunData> open_data(const RunConfig& config) {
+std::unique_ptr<RunData> open_data(const RunConfig& config, const std::vector<std::string>& class_names) {
     switch (config.model.type) {
         case ModelType::kGpt:
             return open_token_data(config);
@@ -87,7 +110,7 @@ std::unique_ptr<RunData> open_data(const RunConfig& config) {
         case ModelType::kResnet:
             break;
     }
-    return open_image_data(config);
+    return open_image_data(config, class_names);
 }
 
 void expect_batches(TrainingProgram& program, const RunData& data, const StreamPosition& start) {

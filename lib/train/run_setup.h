@@ -12,6 +12,7 @@
 
 namespace mpt {
 
+AugmentOptions augmentation_of(const AugmentConfig& config);
 SourceOptions source_options(const RunConfig& config, Split split);
 Batching batching_of(const RunConfig& config);
 StreamOptions training_stream(const RunConfig& config, const StreamPosition& start);

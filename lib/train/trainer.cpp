@@ -92,10 +92,16 @@ void Trainer::record(const Update& update) {
         ++state_.nonfinite_losses;
     }
     rate_.add(update.sums.weight, update.seconds);
-    interval_.counted += update.sums.weight;
-    interval_.seconds += update.seconds;
-    interval_.wait_ms += update.wait_ms;
-    ++interval_.updates;
+    for (Interval* sums : {&interval_, &whole_}) {
+        sums->counted += update.sums.weight;
+        sums->seconds += update.seconds;
+        sums->wait_ms += update.wait_ms;
+        ++sums->updates;
+    }
+    if (whole_.updates == config_.train.warmup_steps && !warmed_up_) {
+        whole_ = {};
+        warmed_up_ = true;
+    }
 
     log_->update(progress(update));
     const bool skipped = update.control.skip != 0;

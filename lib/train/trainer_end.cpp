@@ -2,11 +2,29 @@
 #include <fmt/core.h>
 
 #include <csignal>
+#include <string_view>
 
 #include "core/error.h"
 #include "train/trainer_state.h"
 
 namespace mpt {
+namespace {
+
+// Empty unless training waited for its data.
+std::string loader_sentence(const Interval& sums, const RunConfig& config, std::string_view what) {
+    constexpr double kWorthSaying = 0.1;  // of the time
+    const double waited = sums.wait_ms / 1000;
+    if (sums.updates < 5 || waited < kWorthSaying * sums.seconds) return "";
+    const auto counted = static_cast<double>(sums.counted);
+    return fmt::format(
+        "the loader was the bottleneck: training waited {:.0f} % of its time for data; it got {:.1f} {}/s, "
+        "{:.1f} "
+        "were needed; raise data.workers ({}), or make the data cheaper (mpt-train pack --resize)",
+        100 * waited / sums.seconds, counted / sums.seconds, what, counted / (sums.seconds - waited),
+        config.data.workers);
+}
+
+}  // namespace
 
 TrainResult Trainer::finished_before() const {
     TrainResult result;
@@ -39,6 +57,9 @@ TrainResult Trainer::stopped() {
 TrainResult Trainer::end(const std::string& how, const std::string& reason) {
     TrainResult result;
     result.summary = summary(how, reason);
+    if (data_->unit() == Unit::kImages)
+        if (const std::string text = loader_sentence(whole_, config_, "images"); !text.empty())
+            log_->warn(text);
     log_->write(result.summary);
     return result;
 }

@@ -1,6 +1,8 @@
 // From the request to the point where the first update can run.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "config/read.h"
 #include "core/error.h"
 #include "dataset/text/tokenizer.h"
@@ -29,6 +31,19 @@ std::string batch_words(const RunConfig& config) {
         return fmt::format("batches of {} tokens in {} micro-steps", config.train.batch_tokens,
                            config.train.accumulate);
     return fmt::format("batch {} in {} micro-steps", config.train.batch_size, config.train.accumulate);
+}
+
+// Labels mean what they meant when the weights were trained.
+void check_classes(const std::string& checkpoint, const std::vector<std::string>& then,
+                   const std::vector<std::string>& now) {
+    if (then.empty() || now.empty() || then == now) return;
+    const auto [before, after] = std::mismatch(then.begin(), then.end(), now.begin(), now.end());
+    const auto named = [](auto at, auto end) { return at == end ? std::string("none") : *at; };
+    throw Error(
+        ExitCode::kCheckpoint,
+        fmt::format("{}: was trained with other classes: class {} was {}, in the data it is {}; start "
+                    "with --init-from to train for these",
+                    checkpoint, before - then.begin(), named(before, then.end()), named(after, now.end())));
 }
 
 std::vector<ExtraFile> tokenizer_files(const RunTokenizers& tokenizers) {
@@ -122,6 +137,7 @@ void Trainer::load_start() {
         return;
     }
     state_ = restore(*program_, *start_.checkpoint, config_, state_.num_samples, &start_.notices);
+    check_classes(start_.checkpoint->head.path.string(), state_.class_names, data_->class_names());
     state_.class_names = data_->class_names();
     elapsed_before_ = state_.elapsed;
     last_checkpoint_ = start_.checkpoint->head.path.string();

@@ -28,7 +28,7 @@ struct Update {
     double loss() const { return sums.weight > 0 ? sums.loss_sum / static_cast<double>(sums.weight) : 0; }
 };
 
-// Since the last row of metrics.jsonl.
+// Sums over updates, e.g. since the last row of metrics.jsonl.
 struct Interval {
     std::int64_t counted = 0, updates = 0;  // images or tokens
     double seconds = 0, wait_ms = 0;
@@ -83,6 +83,8 @@ class Trainer {
     TrainingState state_;
     RateMeter rate_;
     Interval interval_;
+    Interval whole_;  // this process's updates behind the warm-up
+    bool warmed_up_ = false;
     bool nothing_left_ = false;
     std::int64_t saved_step_ = -1;
     std::int64_t warnings_shown_ = 0;

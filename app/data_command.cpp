@@ -1,0 +1,158 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "command_line.h"
+#include "commands.h"
+#include "core/error.h"
+#include "dataset/dataset.h"
+#include "dataset/pictures/encoders.h"
+#include "dataset/pictures/picture_source.h"
+#include "dataset/pictures/shard_index.h"
+#include "stop_signals.h"
+#include "train/run_setup.h"
+
+namespace mpt::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct DataWords {
+    ConfigOptions config;
+    bool check = false, bench = false;
+    int show = 0;
+    double seconds = 20;
+    std::string out = ".";
+};
+
+OpenedSource open_split(const RunConfig& config, Split split) {
+    SourceOptions options = source_options(config, split);
+    OpenedSource opened = open_source(options);
+    if (!opened.warning.empty()) fmt::print("{}\n", opened.warning);
+    for (const std::string& notice : opened.notices) fmt::print("{}\n", notice);
+    const ImageSetInfo& info = opened.source->info();
+    fmt::print("{}: {} images as {}, {} classes, {}\n", split == Split::kTrain ? "train" : "test",
+               info.num_samples, to_string(info.geometry), info.num_classes, info.origin);
+    return opened;
+}
+
+// Decodes every picture of a split; what is not a picture was checked when it was opened.
+std::int64_t check_split(const RunConfig& config, Split split) {
+    RunConfig whole = config;
+    whole.data.broken = OnBroken::kStop;  // every broken one is found and named below
+    whole.data.train_limit.reset();
+    whole.data.eval_limit.reset();
+    const OpenedSource opened = open_split(whole, split);
+    std::int64_t num_faults = 0;
+    if (const auto* pictures = dynamic_cast<const PictureSource*>(opened.source.get())) {
+        for (const BrokenPicture& broken : find_broken(pictures->store(), num_threads(config))) {
+            fmt::print("{}\n", broken.message);
+            ++num_faults;
+        }
+        for (const std::string& fault : pictures->store().checksum_faults()) {
+            fmt::print("{}\n", fault);
+            ++num_faults;
+        }
+    }
+    fmt::print("{}: {} faults\n", split == Split::kTrain ? "train" : "test", num_faults);
+    return num_faults;
+}
+
+// Augmented samples of the first epoch side by side, a thin line between them.
+void show_samples(const RunConfig& config, int count, const std::string& folder) {
+    const OpenedSource opened = open_split(config, Split::kTrain);
+    const ImageSource& source = *opened.source;
+    const ImageGeometry& g = source.geometry();
+    if (g.channels != 1 && g.channels != 3)
+        throw Error(ExitCode::kUsage, "--show: images of " + to_string(g) + " cannot be shown");
+    const std::int64_t num = std::min<std::int64_t>(count, source.num_samples());
+    std::int64_t columns = 1;
+    while (columns * columns < num) ++columns;
+    const std::int64_t rows = (num + columns - 1) / columns;
+    constexpr std::int64_t kLine = 2;
+    Picture sheet;
+    sheet.reshape(rows * (g.height + kLine), columns * (g.width + kLine), g.channels);
+    std::fill_n(sheet.row(0), sheet.height() * sheet.stride(), std::uint8_t{255});
+    const StreamOptions stream = training_stream(config, {});
+    const auto maker = source.make_sample_maker(stream.augment, stream.seed);
+    const auto order = epoch_order(source.num_samples(), stream.seed, 0, stream.order);
+    std::vector<std::uint8_t> image(static_cast<std::size_t>(g.bytes()));
+    for (std::int64_t i = 0; i < num; ++i) {
+        maker->make(order[static_cast<std::size_t>(i)], 0, image.data());
+        for (std::int64_t y = 0; y < g.height; ++y)
+            std::copy_n(image.data() + y * g.width * g.channels, g.width * g.channels,
+                        sheet.row(i / columns * (g.height + kLine) + y) +
+                            i % columns * (g.width + kLine) * g.channels);
+    }
+    const std::vector<std::uint8_t> png = encode_png(sheet.view());
+    fs::create_directories(folder);
+    const std::string path = (fs::absolute(folder) / "samples.png").lexically_normal().string();
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    const bool written = file != nullptr && std::fwrite(png.data(), 1, png.size(), file) == png.size();
+    if (file == nullptr || std::fclose(file) != 0 || !written)
+        throw Error(ExitCode::kResource, path + ": cannot be written");
+    fmt::print("{} samples of the first epoch: {}\n", num, path);
+}
+
+// Runs the training stream alone, epoch after epoch, for some seconds.
+void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
+    const OpenedSource opened = open_split(config, Split::kTrain);
+    StreamOptions options = training_stream(config, {});
+    options.end_epoch = -1;
+    options.workers = std::max(options.workers, 1);
+    BatchStream stream(*opened.source, options);
+    const auto now = [] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    };
+    stream.next();  // threads and caches
+    const double begin = now();
+    std::int64_t images = 0;
+    double at = begin;
+    while (at - begin < seconds && stop.asked() == 0) {
+        images += stream.next().batch->count;
+        at = now();
+    }
+    fmt::print("loader: {:.1f} images/s with {} workers, {} images in {:.1f} s\n",
+               static_cast<double>(images) / (at - begin), options.workers, images, at - begin);
+}
+
+}  // namespace
+
+int data_command(const std::vector<std::string>& arguments) {
+    CLI::App app("Looks at a config's image data without training.", "mpt-train data");
+    DataWords words;
+    words.config.add_to(app);
+    app.add_flag("--check", words.check,
+                 "decode every file and name those that are broken; exit 3 if any is");
+    app.add_option("--show", words.show, "save N training samples, as augmented, to samples.png")
+        ->type_name("N")
+        ->check(CLI::Range(1, 10000));
+    app.add_option("--out", words.out, "folder of samples.png; default: the working directory")
+        ->type_name("DIR");
+    app.add_flag("--bench", words.bench, "measure the images/s of the training loader alone");
+    app.add_option("--seconds", words.seconds, "how long to measure; default 20")
+        ->type_name("S")
+        ->check(CLI::Range(0.1, 3600.0));
+    if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+    const ReadConfig read = words.config.read();
+    const StopFlag& stop = catch_stop_signals();
+    if (!words.check && words.show == 0 && !words.bench) {
+        for (const Split split : {Split::kTrain, Split::kTest}) open_split(read.config, split);
+        return 0;
+    }
+    std::int64_t num_faults = 0;
+    if (words.check)
+        for (const Split split : {Split::kTrain, Split::kTest}) num_faults += check_split(read.config, split);
+    if (num_faults > 0)
+        throw Error(ExitCode::kData, std::to_string(num_faults) +
+                                         " broken files; remove them, or train with "
+                                         "data.broken: skip");
+    if (words.show > 0) show_samples(read.config, words.show, words.out);
+    if (words.bench) measure(read.config, words.seconds, stop);
+    return 0;
+}
+
+}  // namespace mpt::app

@@ -1,0 +1,61 @@
+// The compressed pictures of a data set, by number: files in class folders, or members of tar shards.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataset/byte_buffer.h"
+#include "dataset/image_source.h"
+
+namespace mpt {
+
+class PictureStore {
+  public:
+    PictureStore() = default;
+    virtual ~PictureStore() = default;
+    PictureStore(const PictureStore&) = delete;
+    PictureStore& operator=(const PictureStore&) = delete;
+
+    virtual std::int64_t size() const = 0;
+    virtual std::int32_t label(std::int64_t index) const = 0;
+    virtual std::string name(std::int64_t index) const = 0;  // for messages: a path
+    // The bytes of the picture, in `buffer`, which grows as needed. Throws Error(kData) with what is wrong,
+    // without the name. Safe from many threads.
+    virtual std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const = 0;
+    virtual std::int64_t memory_bytes() const = 0;
+    // Reads everything that has a stored checksum; a line for each that differs.
+    virtual std::vector<std::string> checksum_faults() const { return {}; }
+    virtual const std::vector<std::string>& class_names() const = 0;
+};
+
+struct OpenedStore {
+    std::unique_ptr<PictureStore> store;
+    std::string origin;
+    std::vector<std::string> notices;  // a line each: what was ignored or is odd
+};
+
+// ImageFolder: PATH/train/<class>/... and PATH/val/<class>/... (or test). Classes are the folders' names,
+// sorted by their bytes; those of the training set hold for evaluation, too. Hidden files and folders are
+// ignored and reported. Pictures are in the order of their file names, then of their classes.
+OpenedStore open_image_folder(const SourceOptions& options);
+// PATH/train-*.tar and PATH/val-*.tar (or test), or the same in folders train and val, as WebDataset has
+// them: members KEY.jpg (jpeg, png, webp) and KEY.cls (the class's number) one after the other.
+OpenedStore open_shards(const SourceOptions& options);
+
+// Why there is no such data set, or nothing.
+std::string missing_image_folder(const SourceOptions& options);
+std::string missing_shards(const SourceOptions& options);
+
+constexpr std::uint64_t kMaxPictureBytes = std::uint64_t{1} << 28;  // of a compressed picture
+// Reads a whole picture file, or `size` bytes from `offset` of a shard.
+std::span<const std::uint8_t> read_picture_file(const std::string& path, ByteBuffer& buffer);
+std::span<const std::uint8_t> read_file_part(const std::string& path, std::uint64_t offset,
+                                             std::uint64_t size, ByteBuffer& buffer);
+
+// Refuses class counts that differ from the config's; 0: any.
+void check_class_count(const std::string& origin, std::size_t found, std::int64_t num_classes);
+
+}  // namespace mpt

@@ -1,0 +1,116 @@
+#include "dataset/pictures/shard_writer.h"
+
+#include <unistd.h>
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "core/error.h"
+#include "dataset/pictures/tar_index.h"
+
+namespace mpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path) {
+    throw Error(ExitCode::kResource, path + ": cannot be written: " + std::strerror(errno));
+}
+
+void write_whole(const std::string& path, const std::string& text) {
+    const std::string partial = path + ".partial";
+    std::FILE* file = std::fopen(partial.c_str(), "wb");
+    if (file == nullptr) fail(partial);
+    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                         std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+    if (std::fclose(file) != 0 || !written) fail(partial);
+    fs::rename(partial, path);
+}
+
+std::string numbered(const char* format, std::size_t number) {
+    char text[32];
+    std::snprintf(text, sizeof(text), format, number);
+    return text;
+}
+
+}  // namespace
+
+ShardWriter::ShardWriter(std::string folder, std::string split, std::vector<std::string> class_names,
+                         std::uint64_t shard_bytes)
+    : folder_(std::move(folder)), split_(std::move(split)), shard_bytes_(shard_bytes) {
+    index_.class_names = std::move(class_names);
+    index_.has_checksums = true;
+    for (const std::string& name : index_.class_names)
+        if (name.find('\n') != std::string::npos)
+            throw Error(ExitCode::kData,
+                        "class '" + name + "': its name has a line end in it; rename the folder");
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    if (error) throw Error(ExitCode::kResource, folder_ + ": cannot be made: " + error.message());
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with(split_ + "-") || name == split_ + ".index")
+            throw Error(ExitCode::kUsage,
+                        entry.path().string() + ": is there already; choose another --output or remove it");
+    }
+}
+
+ShardWriter::~ShardWriter() = default;
+
+void ShardWriter::write(const void* data, std::size_t bytes) {
+    if (std::fwrite(data, 1, bytes, file_.get()) != bytes) fail(shard_path());
+    ShardFile& shard = index_.shards.back();
+    shard.checksum =
+        static_cast<std::uint32_t>(crc32_z(shard.checksum, static_cast<const Bytef*>(data), bytes));
+    shard.bytes += bytes;
+}
+
+void ShardWriter::write_member(const std::string& name, std::span<const std::uint8_t> contents) {
+    static constexpr std::array<char, kTarBlock> kZeros{};
+    const std::string header = tar_header(name, contents.size());
+    write(header.data(), header.size());
+    write(contents.data(), contents.size());
+    write(kZeros.data(), (kTarBlock - contents.size() % kTarBlock) % kTarBlock);
+}
+
+void ShardWriter::open_shard() {
+    const std::string file = split_ + numbered("-%06zu.tar", index_.shards.size());
+    index_.shards.push_back({file, 0, 0, static_cast<std::uint32_t>(index_.pictures.size())});
+    file_.reset(std::fopen((shard_path() + ".partial").c_str(), "wb"));
+    if (!file_) fail(shard_path());
+}
+
+void ShardWriter::close_shard() {
+    if (!file_) return;
+    static constexpr std::array<char, 2 * kTarBlock> kEnd{};
+    write(kEnd.data(), kEnd.size());
+    const bool flushed = std::fflush(file_.get()) == 0 && fsync(fileno(file_.get())) == 0;
+    if (std::fclose(file_.release()) != 0 || !flushed) fail(shard_path());
+    fs::rename(shard_path() + ".partial", shard_path());
+}
+
+void ShardWriter::add(std::span<const std::uint8_t> picture, const std::string& extension,
+                      std::int32_t label) {
+    MPT_CHECK(label >= 0 && label < static_cast<std::int32_t>(index_.class_names.size()));
+    if (file_ && index_.shards.back().bytes + picture.size() > shard_bytes_) close_shard();
+    if (!file_) open_shard();
+    const std::string key = numbered("%09zu", index_.pictures.size());
+    const std::string digits = std::to_string(label);
+    index_.pictures.push_back(
+        {index_.shards.back().bytes + kTarBlock, static_cast<std::uint32_t>(picture.size()), label});
+    write_member(key + "." + extension, picture);
+    write_member(key + ".cls", {reinterpret_cast<const std::uint8_t*>(digits.data()), digits.size()});
+}
+
+void ShardWriter::finish() {
+    close_shard();
+    std::string names;
+    for (const std::string& name : index_.class_names) names += name + "\n";
+    write_whole(folder_ + "/classes.txt", names);
+    write_whole(folder_ + "/" + split_ + ".index", print(index_));
+}
+
+}  // namespace mpt

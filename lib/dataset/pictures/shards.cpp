@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+#include "dataset/pictures/picture_store.h"
+#include "dataset/pictures/shard_index.h"
+
+namespace mpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where a split's shards lie, and their names.
+struct ShardFolder {
+    std::string folder, split;
+    std::vector<std::string> files;  // sorted
+    std::string index_path() const { return folder + "/" + split + ".index"; }
+};
+
+std::vector<std::string> tar_files(const fs::path& folder, const std::string& prefix) {
+    std::vector<std::string> files;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with(prefix) && name.ends_with(".tar")) files.push_back(name);
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+ShardFolder find_shards(const SourceOptions& options) {
+    const fs::path path = fs::absolute(options.path).lexically_normal();
+    const std::vector<std::string> names = options.split == Split::kTrain
+                                               ? std::vector<std::string>{"train"}
+                                               : std::vector<std::string>{"val", "test", "validation"};
+    for (const std::string& name : names) {
+        ShardFolder found{path.string(), name, tar_files(path, name + "-")};
+        if (!found.files.empty()) return found;
+        found = {(path / name).string(), name, tar_files(path / name, "")};
+        if (!found.files.empty()) return found;
+    }
+    return {};
+}
+
+class Shards final : public PictureStore {
+  public:
+    Shards(std::string folder, ShardIndex index) : folder_(std::move(folder)), index_(std::move(index)) {}
+
+    std::int64_t size() const override { return static_cast<std::int64_t>(index_.pictures.size()); }
+    std::int32_t label(std::int64_t index) const override { return picture(index).label; }
+    std::string name(std::int64_t index) const override {
+        return path_of(index) + ": picture at byte " + std::to_string(picture(index).offset);
+    }
+    std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const override {
+        return read_file_part(path_of(index), picture(index).offset, picture(index).size, buffer);
+    }
+    std::int64_t memory_bytes() const override {
+        return static_cast<std::int64_t>(index_.pictures.capacity() * sizeof(ShardPicture));
+    }
+    const std::vector<std::string>& class_names() const override { return index_.class_names; }
+    std::vector<std::string> checksum_faults() const override {
+        std::vector<std::string> faults;
+        for (const ShardFile& shard : index_.shards)
+            if (index_.has_checksums && checksum_of_file(folder_ + "/" + shard.file) != shard.checksum)
+                faults.push_back(folder_ + "/" + shard.file +
+                                 ": its checksum is not the index's; copy it again");
+        return faults;
+    }
+
+  private:
+    const ShardPicture& picture(std::int64_t index) const {
+        MPT_CHECK(index >= 0 && index < size());
+        return index_.pictures[static_cast<std::size_t>(index)];
+    }
+    std::string path_of(std::int64_t index) const {
+        const auto after = std::upper_bound(
+            index_.shards.begin(), index_.shards.end(), index,
+            [](std::int64_t at, const ShardFile& shard) { return at < std::int64_t{shard.first}; });
+        return folder_ + "/" + (after - 1)->file;
+    }
+
+    std::string folder_;
+    ShardIndex index_;
+};
+
+std::string whole_text(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) throw Error(ExitCode::kData, path + ": cannot be read");
+    return text.str();
+}
+
+// A shard that is missing or of another size is told at once; its checksum is compared by `data --check`.
+void check_files(const std::string& folder, const ShardIndex& index) {
+    for (const ShardFile& shard : index.shards) {
+        const std::string path = folder + "/" + shard.file;
+        std::error_code error;
+        const std::uintmax_t size = fs::file_size(path, error);
+        if (error) throw Error(ExitCode::kData, path + ": " + error.message() + "; the index names it");
+        if (size != shard.bytes)
+            throw Error(ExitCode::kData, path + ": has " + std::to_string(size) + " bytes, the index says " +
+                                             std::to_string(shard.bytes) + "; copy it again");
+    }
+}
+
+// Labels count in `wanted`; the shards may have been packed from other class folders.
+void map_classes(const std::string& folder, const std::vector<std::string>& wanted, ShardIndex& index) {
+    if (wanted.empty() || wanted == index.class_names) return;
+    std::vector<std::int32_t> place;
+    for (const std::string& name : index.class_names) {
+        const auto found = std::find(wanted.begin(), wanted.end(), name);
+        place.push_back(found == wanted.end() ? -1 : static_cast<std::int32_t>(found - wanted.begin()));
+    }
+    for (ShardPicture& picture : index.pictures) {
+        const std::int32_t label = place[static_cast<std::size_t>(picture.label)];
+        if (label < 0)
+            throw Error(ExitCode::kData, folder + ": class " +
+                                             index.class_names[static_cast<std::size_t>(picture.label)] +
+                                             ": the training data has no class of this name");
+        picture.label = label;
+    }
+    index.class_names = wanted;
+}
+
+ShardIndex read_index(const ShardFolder& found, std::vector<std::string>& notices) {
+    std::error_code ignored;
+    if (fs::exists(found.index_path(), ignored)) {
+        ShardIndex index = parse_shard_index(whole_text(found.index_path()), found.index_path());
+        check_files(found.folder, index);
+        return index;
+    }
+    notices.push_back(found.index_path() + ": missing; the shards' own headers were read instead");
+    return scan_shards(found.folder, found.files);
+}
+
+}  // namespace
+
+std::string missing_shards(const SourceOptions& options) {
+    if (!find_shards(options).files.empty()) return "";
+    return options.split == Split::kTrain ? "no train-*.tar" : "no val-*.tar or test-*.tar";
+}
+
+OpenedStore open_shards(const SourceOptions& options) {
+    const ShardFolder found = find_shards(options);
+    MPT_CHECK(!found.files.empty());
+    OpenedStore opened;
+    opened.origin = fs::absolute(options.path).lexically_normal().string();
+    ShardIndex index = read_index(found, opened.notices);
+    std::vector<std::string> wanted = options.class_names;
+    if (wanted.empty() && options.split == Split::kTest) {
+        SourceOptions train = options;
+        train.split = Split::kTrain;
+        std::vector<std::string> ignored;
+        const ShardFolder training = find_shards(train);
+        if (!training.files.empty()) wanted = read_index(training, ignored).class_names;
+    }
+    map_classes(found.folder, wanted, index);
+    check_class_count(opened.origin, index.class_names.size(), options.num_classes);
+    if (index.pictures.empty()) throw Error(ExitCode::kData, found.folder + ": has 0 pictures");
+    if (index.pictures.size() > 0x7fffffff)
+        throw Error(ExitCode::kData, found.folder + ": has more than 2147483647 pictures");
+    opened.store = std::make_unique<Shards>(found.folder, std::move(index));
+    return opened;
+}
+
+}  // namespace mpt
