@@ -9,6 +9,9 @@ namespace mpt::app {
 int train_command(const std::vector<std::string>& arguments);
 int eval_command(const std::vector<std::string>& arguments);
 int keys_command(const std::vector<std::string>& arguments);
+int plan_command(const std::vector<std::string>& arguments);
+int sweep_command(const std::vector<std::string>& arguments);
+int report_command(const std::vector<std::string>& arguments);
 std::string version_text();
 
 }  // namespace mpt::app

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <new>
 #include <sstream>
 
@@ -13,11 +14,15 @@ namespace {
 constexpr int kInternalError = 1;
 
 int dispatch(std::vector<std::string> words) {
-    const std::string first = words.empty() ? "" : words.front();
-    if (first == "train" || first == "eval" || first == "keys") words.erase(words.begin());
-    if (first == "eval") return mpt::app::eval_command(words);
-    if (first == "keys") return mpt::app::keys_command(words);
-    return mpt::app::train_command(words);
+    using namespace mpt::app;
+    static const std::map<std::string, int (*)(const std::vector<std::string>&)> kCommands = {
+        {"train", train_command}, {"eval", eval_command},   {"keys", keys_command},
+        {"plan", plan_command},   {"sweep", sweep_command}, {"report", report_command},
+    };
+    const auto command = kCommands.find(words.empty() ? "" : words.front());
+    if (command == kCommands.end()) return train_command(words);
+    words.erase(words.begin());
+    return command->second(words);
 }
 
 // One line on stderr for each fault, and the exit code.
