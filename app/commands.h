@@ -10,6 +10,7 @@ int train_command(const std::vector<std::string>& arguments);
 int eval_command(const std::vector<std::string>& arguments);
 int keys_command(const std::vector<std::string>& arguments);
 int plan_command(const std::vector<std::string>& arguments);
+int bench_command(const std::vector<std::string>& arguments);
 int sweep_command(const std::vector<std::string>& arguments);
 int report_command(const std::vector<std::string>& arguments);
 std::string version_text();

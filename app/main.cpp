@@ -16,8 +16,9 @@ constexpr int kInternalError = 1;
 int dispatch(std::vector<std::string> words) {
     using namespace mpt::app;
     static const std::map<std::string, int (*)(const std::vector<std::string>&)> kCommands = {
-        {"train", train_command}, {"eval", eval_command},   {"keys", keys_command},
-        {"plan", plan_command},   {"sweep", sweep_command}, {"report", report_command},
+        {"train", train_command},   {"eval", eval_command},   {"keys", keys_command},
+        {"plan", plan_command},     {"bench", bench_command}, {"sweep", sweep_command},
+        {"report", report_command},
     };
     const auto command = kCommands.find(words.empty() ? "" : words.front());
     if (command == kCommands.end()) return train_command(words);

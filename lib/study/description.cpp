@@ -64,10 +64,10 @@ Known usual(const RunConfig& config, std::vector<std::string>& notes) {
 std::int64_t vocabulary_of(const RunConfig& config, std::vector<std::string>& notes) {
     constexpr std::int64_t kBytes = 256, kGpt2 = 50257, kCharacters = 128;
     if (config.model.vocabulary_size) return *config.model.vocabulary_size;
-    const TokenizerType usual = config.data.type == DataType::kTokens     ? TokenizerType::kGpt2
-                                : config.data.type == DataType::kParallel ? TokenizerType::kSentencePiece
-                                                                          : TokenizerType::kCharacters;
-    switch (config.data.tokenizer.value_or(usual)) {
+    const TokenizerType otherwise = config.data.type == DataType::kTokens     ? TokenizerType::kGpt2
+                                    : config.data.type == DataType::kParallel ? TokenizerType::kSentencePiece
+                                                                              : TokenizerType::kCharacters;
+    switch (config.data.tokenizer.value_or(otherwise)) {
         case TokenizerType::kBytes:
             return kBytes;
         case TokenizerType::kGpt2:

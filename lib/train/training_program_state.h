@@ -39,7 +39,9 @@ struct TrainingProgram::Impl {
     StoreLayout layout;
     cpu::Arena arena;
     Store store;
-    BatchShape last_micro_batch;
+    MicroBatch last_micro_batch;  // its bytes are the caller's
+    MicroStepPlace last_place;
+    StepObserver observer;
 
     GraphContext context(const RunConfig& c, VariableTable& v, std::string* text) const {
         return {c, data, v, kernels, num_threads, text};
@@ -50,6 +52,8 @@ struct TrainingProgram::Impl {
     void refresh_report();
     void require_store() const { MPT_CHECK(arena.data() != nullptr, "allocate() comes first"); }
     BatchResult run(const CompiledPlan& compiled, const MicroBatch& batch, const MicroStepPlace* place);
+    void fill_inputs(const Executor& executor, const MicroBatch& batch, const MicroStepPlace* place) const;
+    void execute(const Executor& executor) const;
     void fill(const Variable& variable, std::uint64_t seed, std::uint64_t index);
 };
 
