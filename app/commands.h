@@ -14,6 +14,10 @@ int gemm_command(const std::vector<std::string>& arguments);
 int data_command(const std::vector<std::string>& arguments);
 int pack_command(const std::vector<std::string>& arguments);
 int export_images_command(const std::vector<std::string>& arguments);
+int plan_command(const std::vector<std::string>& arguments);
+int bench_command(const std::vector<std::string>& arguments);
+int sweep_command(const std::vector<std::string>& arguments);
+int report_command(const std::vector<std::string>& arguments);
 std::string version_text();
 
 }  // namespace mpt::app

@@ -14,22 +14,25 @@ namespace {
 constexpr int kInternalError = 1;
 
 int dispatch(std::vector<std::string> words) {
-    const std::string first = words.empty() ? "" : words.front();
-    if (first == "train" || first == "eval" || first == "keys" || first == "devices" || first == "gemm")
-        words.erase(words.begin());
-    if (first == "eval") return mpt::app::eval_command(words);
-    if (first == "keys") return mpt::app::keys_command(words);
-    if (first == "devices") return mpt::app::devices_command(words);
-    if (first == "gemm") return mpt::app::gemm_command(words);
-    const std::map<std::string, int (*)(const std::vector<std::string>&)> commands = {
-        {"train", mpt::app::train_command}, {"eval", mpt::app::eval_command},
-        {"keys", mpt::app::keys_command},   {"data", mpt::app::data_command},
-        {"pack", mpt::app::pack_command},   {"export-images", mpt::app::export_images_command}};
-    if (const auto found = commands.find(first); found != commands.end()) {
-        words.erase(words.begin());
-        return found->second(words);
-    }
-    return mpt::app::train_command(words);
+    using namespace mpt::app;
+    static const std::map<std::string, int (*)(const std::vector<std::string>&)> kCommands = {
+        {"train", train_command},
+        {"eval", eval_command},
+        {"plan", plan_command},
+        {"bench", bench_command},
+        {"sweep", sweep_command},
+        {"report", report_command},
+        {"data", data_command},
+        {"pack", pack_command},
+        {"export-images", export_images_command},
+        {"devices", devices_command},
+        {"gemm", gemm_command},
+        {"keys", keys_command},
+    };
+    const auto command = kCommands.find(words.empty() ? "" : words.front());
+    if (command == kCommands.end()) return train_command(words);
+    words.erase(words.begin());
+    return command->second(words);
 }
 
 // One line on stderr for each fault, and the exit code.

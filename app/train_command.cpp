@@ -19,12 +19,15 @@ struct TrainOptions {
     CLI::Option* resume_option = nullptr;
     bool overwrite = false;
     bool dump_graph = false;
+    std::string profile;
     bool version = false;
 };
 
 void declare(CLI::App& app, TrainOptions& options) {
     app.footer(
-        "Other commands: mpt-train eval, keys, data, pack, export-images; each has --help.\n"
+        "Other commands: mpt-train eval, generate, translate, plan, bench, sweep, report, data, pack, "
+        "export-images, devices, gemm, keys; each has --help.
+"
         "Exit codes: 0 done; 2 bad usage or config; 3 bad data; 4 divergence; 5 checkpoint; 6 memory or "
         "disk;\n"
         "130/143 stopped by Ctrl-C/SIGTERM, after saving a checkpoint.");
@@ -41,6 +44,9 @@ void declare(CLI::App& app, TrainOptions& options) {
         ->type_name("FILE");
     app.add_flag("--dump-graph", options.dump_graph,
                  "write the graph after every pass that changed it to graph.txt, the plan to plan.txt");
+    app.add_option("--profile", options.profile,
+                   "time each op of this many updates: profile.txt and trace.json (debug.profile)")
+        ->type_name("N");
     app.add_flag("--version", options.version, "versions, instruction sets, backends");
 }
 
@@ -63,6 +69,7 @@ TrainRequest request_of(const TrainOptions& options) {
     if (!options.init_from.empty())
         overrides.push_back("checkpoint.init_from=" + absolute(options.init_from));
     if (options.dump_graph) overrides.push_back("debug.dump_graph=true");
+    if (!options.profile.empty()) overrides.push_back("debug.profile=" + options.profile);
     ReadConfig read = options.config.read(std::move(overrides));
     TrainRequest request;
     request.config = std::move(read.config);

@@ -367,6 +367,15 @@ std::vector<Key> other_keys() {
             "log.console", [](auto& c) -> auto& { return c.log.console; },
             "auto: a bar on a terminal, plain lines otherwise"),
         on_off(
+            "log.tensorboard", [](auto& c) -> auto& { return c.log.tensorboard; },
+            "write TensorBoard's event files into the run's directory, too"),
+        whole(
+            "debug.histograms_every", [](auto& c) -> auto& { return c.debug.histograms_every; }, {0, kMany},
+            "updates between looks at exponents of activations and gradients, with advice on the loss scale"),
+        whole(
+            "debug.profile", [](auto& c) -> auto& { return c.debug.profile; }, {0, kMany},
+            "updates, after the warm-up, in which each op is timed; as --profile"),
+        on_off(
             "debug.dump_graph", [](auto& c) -> auto& { return c.debug.dump_graph; },
             "write the graph after each pass that changed it"),
         list_key<std::string>(

@@ -236,6 +236,7 @@ struct MemoryConfig {
 enum class ConsoleStyle { kAuto, kBar, kPlain, kQuiet };
 struct LogConfig {
     ConsoleStyle console = ConsoleStyle::kAuto;  // kAuto: a bar on a terminal, plain lines otherwise
+    bool tensorboard = false;
     bool operator==(const LogConfig&) const = default;
 };
 
@@ -243,6 +244,8 @@ struct DebugConfig {
     bool dump_graph = false;
     std::vector<std::string> skip_passes;
     bool reference_kernels = false;
+    std::int64_t histograms_every = 0;  // updates; 0: never
+    std::int64_t profile = 0;           // updates to time node by node
     bool operator==(const DebugConfig&) const = default;
 };
 

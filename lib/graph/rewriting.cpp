@@ -8,7 +8,7 @@
 namespace mpt {
 
 NodeId producer_of(const Graph& graph, ValueId id) {
-    if (id == kNone) return kNone;
+    if (id == kNone || graph.value(id).kind != ValueKind::kIntermediate) return kNone;
     const auto produces = [&](NodeId n) {
         return graph.node(n).op != nullptr &&
                std::ranges::find(graph.node(n).outputs, id) != graph.node(n).outputs.end();

@@ -1,52 +1,141 @@
 // What a program says about itself: the precision it runs in, and where a value went wrong.
-#include <cmath>
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <limits>
 
-#include "core/float_formats.h"
+#include "backends/cpu/threads.h"
+#include "graph/op.h"
 #include "train/training_program_state.h"
+#include "train/value_statistics.h"
 
 namespace mpt {
 
 namespace {
 
-std::int64_t count_nonfinite(const std::byte* data, const TensorType& type) {
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < type.shape.num_elements(); ++i) {
-        float value = 0;
-        if (type.dtype == DType::f32)
-            value = reinterpret_cast<const float*>(data)[i];
-        else if (type.dtype == DType::f16)
-            value = static_cast<float>(reinterpret_cast<const f16*>(data)[i]);
-        else if (type.dtype == DType::bf16)
-            value = static_cast<float>(reinterpret_cast<const bf16*>(data)[i]);
-        if (!std::isfinite(value)) ++count;
+enum class GradientState { kZero, kFinite, kNonFinite };
+
+GradientState gradient_state(const float* gradient, std::int64_t elements, int num_threads) {
+    std::atomic<bool> zero = true, finite = true;
+    cpu::parallel_for(elements, 1 << 16, num_threads, [&](cpu::Range range, int) {
+        constexpr std::uint32_t kExponent = 0x7f800000U;  // all ones: infinite or NaN
+        std::uint32_t any = 0, bad = 0;
+        for (std::int64_t i = range.begin; i < range.end; ++i) {
+            const auto bits = std::bit_cast<std::uint32_t>(gradient[i]);
+            any |= bits & 0x7fffffffU;
+            bad |= (bits & kExponent) == kExponent ? 1U : 0U;
+        }
+        if (any != 0) zero = false;
+        if (bad != 0) finite = false;
+    });
+    if (!finite) return GradientState::kNonFinite;
+    return zero ? GradientState::kZero : GradientState::kFinite;
+}
+
+// Keeps what a micro-step changes, and gives it back at the end of the scope. Gradients may be as large as
+// the model: right after an update they are zero, and of a window that is lost already only that needs to
+// stay.
+class RegionGuard {
+  public:
+    RegionGuard(TrainingProgram& program, int num_threads)
+        : program_(program),
+          gradient_(reinterpret_cast<float*>(program.region(Region::kGradient))),
+          elements_(program.variables().parameter_elements()),
+          state_(gradient_state(gradient_, elements_, num_threads)),
+          statistics_(bytes_of(Region::kStatistics)),
+          control_(bytes_of(Region::kControl)) {
+        if (state_ == GradientState::kFinite) kept_.assign(gradient_, gradient_ + elements_);
+        if (state_ == GradientState::kNonFinite) std::fill_n(gradient_, elements_, 0.0f);
     }
-    return count;
+    ~RegionGuard() {
+        restore(Region::kStatistics, statistics_);
+        restore(Region::kControl, control_);
+        if (state_ == GradientState::kFinite)
+            std::ranges::copy(kept_, gradient_);
+        else
+            std::fill_n(gradient_, elements_, 0.0f);
+        if (state_ == GradientState::kNonFinite) gradient_[0] = std::numeric_limits<float>::quiet_NaN();
+    }
+    RegionGuard(const RegionGuard&) = delete;
+    RegionGuard& operator=(const RegionGuard&) = delete;
+
+  private:
+    std::vector<std::byte> bytes_of(Region region) const {
+        const std::byte* from = program_.region(region);
+        if (from == nullptr) return {};
+        return {from, from + program_.variables().region_bytes(region)};
+    }
+    void restore(Region region, const std::vector<std::byte>& bytes) {
+        if (!bytes.empty()) std::memcpy(program_.region(region), bytes.data(), bytes.size());
+    }
+
+    TrainingProgram& program_;
+    float* gradient_;
+    std::int64_t elements_;
+    GradientState state_;
+    std::vector<std::byte> statistics_, control_;
+    std::vector<float> kept_;
+};
+
+std::string describe(const Graph& graph, ValueId id, const std::string& what,
+                     const ValueStatistics& statistics) {
+    const TensorType& type = graph.type(id);
+    return graph.value(id).name + " (" + what + ", " + std::string(name_of(type.dtype)) +
+           to_string(type.shape) + "): " + print_nonfinite(statistics);
+}
+
+// Values that a node reads and none made: weights, running statistics, the batch.
+bool is_source(const Value& value) {
+    if (value.kind == ValueKind::kInput) return true;
+    return value.kind == ValueKind::kStored && value.store->region != Region::kGradient &&
+           value.store->region != Region::kControl;
+}
+
+std::string nonfinite_of(const Executor& executor, const Node& node) {
+    const Graph& graph = executor.plan().graph;
+    for (const ValueId in : node.inputs) {
+        if (in == kNone || !is_float(graph.type(in).dtype) || !is_source(graph.value(in))) continue;
+        const ValueStatistics statistics = statistics_of(executor.fetch(in).data(), graph.type(in));
+        const bool stored = graph.value(in).kind == ValueKind::kStored;
+        if (statistics.nonfinite > 0)
+            return describe(graph, in, (stored ? "stored, read by " : "input, read by ") + node.name,
+                            statistics);
+    }
+    for (const ValueId out : node.outputs) {
+        if (!is_float(graph.type(out).dtype)) continue;
+        const ValueStatistics statistics = statistics_of(executor.fetch(out).data(), graph.type(out));
+        if (statistics.nonfinite > 0)
+            return describe(graph, out, std::string(node.op->name) + ", " + name_of(node.phase), statistics);
+    }
+    return {};
 }
 
 }  // namespace
 
-std::string TrainingProgram::first_nonfinite() {
-    const auto found = impl_->micro_steps.find(impl_->last_micro_batch);
-    if (found == impl_->micro_steps.end() || found->second.executor == nullptr) return {};
+void TrainingProgram::replay(float loss_scale, const StepObserver& observer) {
+    impl_->require_store();
+    const auto found = impl_->micro_steps.find(impl_->last_micro_batch.shape);
+    if (found == impl_->micro_steps.end()) return;
+    const RegionGuard guard(*this, impl_->num_threads);
+    StepControl scaled = control();
+    scaled.loss_scale = loss_scale;
+    set_control(scaled);
+    impl_->fill_inputs(*found->second.executor, impl_->last_micro_batch, &impl_->last_place);
     const Executor& executor = *found->second.executor;
-    const Graph& graph = executor.plan().graph;
-    std::string first;
     impl_->memory.before_step();
     executor.run([&](const PlannedStep& step) {
-        if (!first.empty()) return;
-        const Node& node = graph.node(step.node);
-        for (const ValueId out : node.outputs) {
-            const TensorType& type = graph.type(out);
-            if (!is_float(type.dtype)) continue;
-            const std::int64_t count = count_nonfinite(executor.fetch(out).data(), type);
-            if (count == 0 || !first.empty()) continue;
-            first = graph.value(out).name + " (" + std::string(node.op->name) + ", " + name_of(node.phase) +
-                    ", " + std::string(name_of(type.dtype)) + to_string(type.shape) +
-                    "): " + std::to_string(count) + " of " + std::to_string(type.shape.num_elements()) +
-                    " elements";
-        }
+        if (impl_->observer) impl_->observer(executor, step);
+        observer(executor, step);
     });
     impl_->memory.after_step();
+}
+
+std::string TrainingProgram::first_nonfinite(float loss_scale) {
+    std::string first;
+    replay(loss_scale, [&](const Executor& executor, const PlannedStep& step) {
+        if (first.empty()) first = nonfinite_of(executor, executor.plan().graph.node(step.node));
+    });
     return first;
 }
 
@@ -58,6 +147,13 @@ bool multiplies_bf16(const Plan& plan) {
 }
 
 }  // namespace
+
+bool TrainingProgram::gradients_finite() const {
+    impl_->require_store();
+    const auto* gradient = reinterpret_cast<const float*>(impl_->memory.host().region(Region::kGradient));
+    return gradient_state(gradient, impl_->variables.parameter_elements(), impl_->num_threads) !=
+           GradientState::kNonFinite;
+}
 
 std::string TrainingProgram::precision_summary() const {
     const PrecisionMode mode = impl_->config.precision.mode;

@@ -55,13 +55,17 @@ void RunDirectory::lock() {
 
 void RunDirectory::remove_run() {
     std::error_code ignored;
-    for (const fs::path& file : {metrics(), log(), config(), graph(), plan(), path_ / "run.json"})
+    for (const fs::path& file : {metrics(), log(), config(), graph(), plan(), path_ / "run.json",
+                                 path_ / "histograms.jsonl", path_ / "profile.txt", path_ / "trace.json"})
         fs::remove(file, ignored);
     std::vector<fs::path> ours;
     for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints(), ignored)) {
         const std::string name = entry.path().filename().string();
         if (name.starts_with("step-") || name == "best") ours.push_back(entry.path());
     }
+    for (const fs::directory_entry& entry : fs::directory_iterator(events(), ignored))
+        if (entry.path().filename().string().starts_with("events.out.tfevents."))
+            ours.push_back(entry.path());
     for (const fs::path& path : ours) fs::remove_all(path, ignored);
 }
 

@@ -20,6 +20,7 @@ class RunDirectory {
     std::filesystem::path config() const { return path_ / "config.yaml"; }
     std::filesystem::path graph() const { return path_ / "graph.txt"; }
     std::filesystem::path plan() const { return path_ / "plan.txt"; }
+    std::filesystem::path events() const { return path_ / "tensorboard"; }
     std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
 
     bool holds_run() const;

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "metrics/event_rows.h"
+
 namespace mpt {
 
 void RunLog::say(const std::string& text) {
@@ -20,12 +22,14 @@ void RunLog::warn(const std::string& text) {
 
 void RunLog::write(const TrainRow& row, const Progress& progress) {
     metrics_.write(to_json(row));
+    if (events_) events_->write(row.step, scalars_of(row));
     console_.log_step(progress);
     file_.info(print(progress));
 }
 
 void RunLog::write(const EvaluationRow& row) {
     metrics_.write(to_json(row));
+    if (events_) events_->write(row.step, scalars_of(row));
     console_.end_bar();
     say(fmt::format("eval  epoch {}  update {}  {}{}{}", row.epoch, row.step, print(row),
                     row.ema ? "  (moving average)" : "", row.improved ? "  best so far" : ""));

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "metrics/console.h"
+#include "metrics/event_file.h"
 #include "metrics/json_lines.h"
 #include "metrics/log_file.h"
 #include "metrics/rows.h"
@@ -16,6 +18,11 @@ class RunLog {
   public:
     RunLog(const RunDirectory& directory, ProgressStyle style, std::FILE* out)
         : console_(out, style), file_(directory.log().string()), metrics_(directory.metrics().string()) {}
+
+    // From now on rows go to TensorBoard's event files in `folder`, too.
+    void open_events(const std::string& folder, std::int64_t first_step) {
+        events_ = std::make_unique<EventFile>(folder, first_step);
+    }
 
     void say(const std::string& text);   // console and log
     void note(const std::string& text);  // log only
@@ -33,6 +40,7 @@ class RunLog {
     Console console_;
     LogFile file_;
     JsonLines metrics_;
+    std::unique_ptr<EventFile> events_;  // none unless asked for
 };
 
 }  // namespace mpt

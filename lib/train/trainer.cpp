@@ -60,9 +60,11 @@ bool Trainer::finished() const {
 Update Trainer::train_one_update() {
     Update update;
     const double begin = now_seconds();
+    watch_->begin_update(step() + 1);
     for (bool more = true; more;) {
         const FeedItem item = feed_->next();
         MPT_CHECK(item.batch != nullptr, "the data ended before the run");
+        watch_->before_micro_step();
         const BatchResult sums =
             program_->run_micro_step(*item.batch, {item.window_weight, state_.micro_steps});
         update.sums.loss_sum += sums.loss_sum;
@@ -72,9 +74,12 @@ Update Trainer::train_one_update() {
         update.after = item.after;
         update.epoch = item.epoch + 1;
         more = !item.ends_update();
+        watch_->after_micro_step(item.micro_index, !more);
         ++state_.micro_steps;
     }
+    watch_->before_step();
     update.control = program_->run_update();
+    watch_->after_update();
     update.seconds = now_seconds() - begin;
     return update;
 }
@@ -105,12 +110,13 @@ void Trainer::record(const Update& update) {
 
     log_->update(progress(update));
     const bool skipped = update.control.skip != 0;
-    if (skipped || !std::isfinite(update.loss())) report_skip(update);
+    if (skipped || !std::isfinite(update.loss()))
+        report_skip(update, watch_->first_nonfinite(update.control));
     if (skipped || step() % config_.train.log_every == 0 || finished()) write_row(update);
     const std::string fault = divergence(update.control, {state_.nonfinite_losses, state_.last_finite_loss},
                                          config_.train.max_nonfinite);
     if (fault.empty()) return;
-    if (const std::string where = program_->first_nonfinite(); !where.empty())
+    if (const std::string where = program_->first_nonfinite(update.control.used_loss_scale); !where.empty())
         log_->error("first non-finite values: " + where);
     throw Error(ExitCode::kDivergence, fault);
 }
@@ -149,12 +155,13 @@ std::optional<double> Trainer::bits_per_character(double loss) const {
     return loss / std::numbers::ln2 / characters;
 }
 
-void Trainer::report_skip(const Update& update) {
+void Trainer::report_skip(const Update& update, const std::string& first_nonfinite) {
     const StepControl& c = update.control;
     std::string text = c.skip != 0 ? fmt::format("update {} skipped: its gradients are not finite", step())
                                    : fmt::format("update {}: its loss is not finite", step());
     text += fmt::format("; loss {:.6g}, loss scale {}, {} skipped in a row, {} in all", update.loss(),
                         c.used_loss_scale, c.consecutive_nonfinite, c.skipped);
+    if (!first_nonfinite.empty()) text += "; first not finite: " + first_nonfinite;
     warn_of_update(text);
 }
 

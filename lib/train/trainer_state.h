@@ -10,6 +10,7 @@
 #include "train/evaluator.h"
 #include "train/run_log.h"
 #include "train/run_setup.h"
+#include "train/run_watch.h"
 #include "train/trainer.h"
 
 namespace mpt {
@@ -54,7 +55,7 @@ class Trainer {
     Update train_one_update();
     void record(const Update& update);
     void write_row(const Update& update);
-    void report_skip(const Update& update);
+    void report_skip(const Update& update, const std::string& first_nonfinite);
     void warn_of_update(const std::string& text);
     bool is_due(const Duration& every) const;
     bool evaluate_now();
@@ -79,6 +80,7 @@ class Trainer {
     std::unique_ptr<TrainingProgram> program_;
     std::unique_ptr<BatchFeed> feed_;
     std::unique_ptr<RunLog> log_;
+    std::unique_ptr<RunWatch> watch_;
     std::unique_ptr<CheckpointStore> store_;
     TrainingState state_;
     RateMeter rate_;

@@ -233,9 +233,8 @@ void TrainingProgram::initialize(std::uint64_t seed) {
                     static_cast<std::size_t>(p.variables.region_bytes(Region::kEma)));
 }
 
-BatchResult TrainingProgram::Impl::run(const CompiledPlan& compiled, const MicroBatch& batch,
-                                       const MicroStepPlace* place) {
-    const Executor& executor = *compiled.executor;
+void TrainingProgram::Impl::fill_inputs(const Executor& executor, const MicroBatch& batch,
+                                        const MicroStepPlace* place) const {
     for (const GraphInput& input : batch.inputs) {
         const std::span<std::byte> staged = executor.input<std::byte>(std::string(input.name));
         MPT_CHECK(staged.size() == input.bytes.size(),
@@ -249,7 +248,13 @@ BatchResult TrainingProgram::Impl::run(const CompiledPlan& compiled, const Micro
         if (executor.has_input("step"))
             executor.input<std::int32_t>("step")[0] = static_cast<std::int32_t>(place->index);
     }
-    run_step(executor);
+}
+
+BatchResult TrainingProgram::Impl::run(const CompiledPlan& compiled, const MicroBatch& batch,
+                                       const MicroStepPlace* place) {
+    const Executor& executor = *compiled.executor;
+    fill_inputs(executor, batch, place);
+    execute(executor);
     BatchResult result;
     result.loss_sum = static_cast<double>(executor.output<float>("loss_sum")[0]);
     result.weight = batch.weight;
@@ -270,15 +275,29 @@ const CompiledPlan& plan_of(const std::map<BatchShape, CompiledPlan>& plans, con
 
 }  // namespace
 
+void TrainingProgram::Impl::execute(const Executor& executor) {
+    memory.before_step();
+    if (observer)
+        executor.run([&](const PlannedStep& step) { observer(executor, step); });
+    else
+        executor.run();
+    memory.after_step();
+}
+
+void TrainingProgram::observe(StepObserver observer) {
+    impl_->observer = std::move(observer);
+}
+
 BatchResult TrainingProgram::run_micro_step(const MicroBatch& batch, const MicroStepPlace& place) {
     impl_->require_store();
-    impl_->last_micro_batch = batch.shape;
+    impl_->last_micro_batch = batch;
+    impl_->last_place = place;
     return impl_->run(plan_of(impl_->micro_steps, batch.shape), batch, &place);
 }
 
 StepControl TrainingProgram::run_update() {
     impl_->require_store();
-    impl_->run_step(*impl_->update.executor);
+    impl_->execute(*impl_->update.executor);
     return control();
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,11 @@ struct DataDescription {
     std::int64_t total_updates = 1;
     std::int64_t host_bytes = 0;  // resident bytes of the data set and its buffers
 };
+
+class Executor;
+struct PlannedStep;
+// Called right after a node ran; its outputs are still where the executor's plan put them.
+using StepObserver = std::function<void(const Executor& executor, const PlannedStep& step)>;
 
 // Sums over one micro-step or evaluation batch.
 struct BatchResult {
@@ -72,6 +78,9 @@ class TrainingProgram {
     BatchResult run_micro_step(const MicroBatch& batch, const MicroStepPlace& place);
     StepControl run_update();
     BatchResult run_evaluation(const MicroBatch& batch);
+    // From now on every node of every run is shown to `observer`; an empty one ends it. Nobody looking costs
+    // nothing.
+    void observe(StepObserver observer);
     bool has_ema() const;
     // Exchanges the masters with their moving average (twice gives the old state back, to the bit).
     void swap_ema();
@@ -89,10 +98,13 @@ class TrainingProgram {
     std::string graph_text() const;         // for --dump-graph: every graph after each pass that changed it
     std::size_t activation_bytes() const;   // planned bytes of kept activations of the micro-step
     std::string plan_text() const;          // a line a node: kernel, types, why faster kernels were refused
-    // Runs the last micro-step once more and names the first value that is not finite, in execution order:
-    // node, op, phase, and how many of its elements. Empty when none is. Gradients and running statistics are
-    // spoilt afterwards: only for the last words of a run that ends.
-    std::string first_nonfinite();
+    // Runs the last micro-step again at a loss scale, showing every node to `observer` (after the one of
+    // observe()); the run does not change. The bytes of its batch must still be there.
+    void replay(float loss_scale, const StepObserver& observer);
+    // Replays and names the first value that is not finite, in execution order: a stored value or an input
+    // that a node reads, or what a node made, with op, phase, count and range. Empty when none is.
+    std::string first_nonfinite(float loss_scale);
+    bool gradients_finite() const;
 
     struct Impl;  // training_program_state.h, for the program's own files
 

@@ -42,7 +42,9 @@ struct TrainingProgram::Impl {
     MemoryReport report;
     StoreLayout layout;
     RunMemory memory;
-    BatchShape last_micro_batch;
+    MicroBatch last_micro_batch;  // its bytes are the caller's
+    MicroStepPlace last_place;
+    StepObserver observer;
 
     GraphContext context(const RunConfig& c, VariableTable& v, std::string* text) const {
         return {c, data, v, kernels, num_threads, text};
@@ -54,13 +56,10 @@ struct TrainingProgram::Impl {
     std::unique_ptr<Executor> executor_of(const Plan& plan) const {
         return std::make_unique<Executor>(plan, memory.store(), device);
     }
-    void run_step(const Executor& executor) {
-        memory.before_step();
-        executor.run();
-        memory.after_step();
-    }
     void require_store() const { MPT_CHECK(memory.allocated(), "allocate() comes first"); }
     BatchResult run(const CompiledPlan& compiled, const MicroBatch& batch, const MicroStepPlace* place);
+    void fill_inputs(const Executor& executor, const MicroBatch& batch, const MicroStepPlace* place) const;
+    void execute(const Executor& executor);
     void fill(const Variable& variable, std::uint64_t seed, std::uint64_t index);
 };
 

@@ -1,0 +1,71 @@
+#include "child_process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "core/error.h"
+
+namespace mpt::app {
+namespace {
+
+std::string last_line_of(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    std::string last;
+    for (std::string line; std::getline(file, line);)
+        if (!line.empty()) last = line;
+    constexpr const char* kPrefix = "mpt-train: ";
+    return last.rfind(kPrefix, 0) == 0 ? last.substr(std::strlen(kPrefix)) : last;
+}
+
+}  // namespace
+
+ChildResult run_child(const std::vector<std::string>& arguments, const std::filesystem::path& output,
+                      const StopFlag& stop) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    std::vector<std::string> words = {program};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0)
+        throw Error(ExitCode::kResource, output.string() + ": cannot be written: " + std::strerror(errno));
+    const pid_t child = fork();
+    if (child == 0) {                      // only calls that are safe after a fork
+        prctl(PR_SET_PDEATHSIG, SIGTERM);  // a sweep that is killed leaves nobody behind
+        dup2(file, STDOUT_FILENO);
+        dup2(file, STDERR_FILENO);
+        execv(program.c_str(), pointers.data());
+        _exit(127);
+    }
+    close(file);
+    if (child < 0)
+        throw Error(ExitCode::kResource, std::string("a child cannot be started: ") + std::strerror(errno));
+    int status = 0;
+    rusage usage{};
+    bool told = false;
+    while (wait4(child, &status, WNOHANG, &usage) == 0) {
+        if (stop.asked() != 0 && !told) told = kill(child, stop.asked()) == 0;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ChildResult result;
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    result.peak_mib = static_cast<double>(usage.ru_maxrss) / 1024;
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.last_line = last_line_of(output);
+    return result;
+}
+
+}  // namespace mpt::app

@@ -1,0 +1,51 @@
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "command_line.h"
+#include "commands.h"
+#include "core/error.h"
+#include "report/html_report.h"
+#include "study/memory_timeline.h"
+
+namespace mpt::app {
+namespace {
+
+// A run whose config this version cannot plan still has its curves.
+std::vector<ReportPicture> pictures_of(const std::vector<RunRecord>& runs) {
+    std::vector<ReportPicture> pictures;
+    for (const RunRecord& run : runs) {
+        if (run.config.empty()) continue;
+        try {
+            const RunConfig config = read_config((run.folder / "config.yaml").string()).config;
+            pictures.push_back({run.name, "memory", memory_picture(config, run.name)});
+        } catch (const Error& error) {
+            fmt::print(stderr, "mpt-train: {}: no picture of its memory: {}\n", run.name, error.what());
+        }
+    }
+    return pictures;
+}
+
+}  // namespace
+
+int report_command(const std::vector<std::string>& arguments) {
+    CLI::App app("Draws the curves of runs, side by side, into one HTML page.", "mpt-train report");
+    std::vector<std::string> folders;
+    std::string out = "report.html";
+    app.add_option("RUN", folders, "directories of runs")->type_name("DIR ...");
+    app.add_option("--out", out, "the page to write")->type_name("FILE.html");
+    if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+    if (folders.empty())
+        throw Error(ExitCode::kUsage, "which runs? mpt-train report RUN... [--out FILE.html]");
+    std::vector<RunRecord> runs;
+    for (const std::string& folder : folders) runs.push_back(read_run(folder));
+    const std::string page = html_report(runs, pictures_of(runs));
+    std::ofstream file(out, std::ios::binary | std::ios::trunc);
+    file << page;
+    if (!file.flush()) throw Error(ExitCode::kResource, out + ": cannot be written");
+    fmt::print("{}: {} run{}, {} KiB\n", out, runs.size(), runs.size() == 1 ? "" : "s", page.size() / 1024);
+    return 0;
+}
+
+}  // namespace mpt::app

@@ -1,0 +1,92 @@
+#include "report/run_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace mpt {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+void add_row(RowColumns& columns, const nlohmann::json& row) {
+    for (const auto& [key, value] : row.items())
+        if (value.is_number() || value.is_null()) columns.by_key[key].resize(columns.rows, kNothing);
+    ++columns.rows;
+    for (auto& [key, column] : columns.by_key) {
+        const auto found = row.find(key);
+        column.resize(columns.rows - 1, kNothing);
+        column.push_back(found != row.end() && found->is_number() ? found->get<double>() : kNothing);
+    }
+}
+
+std::string text_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+void note_skips(RunRecord& run) {
+    const std::vector<double>& step = run.train["step"];
+    const std::vector<double>& skipped = run.train["skipped"];
+    double before = 0;
+    for (std::size_t i = 0; i < std::min(step.size(), skipped.size()); ++i) {
+        if (skipped[i] > before) run.skipped_at.push_back(step[i]);
+        before = std::isfinite(skipped[i]) ? skipped[i] : before;
+    }
+}
+
+}  // namespace
+
+bool RowColumns::has(const std::string& key) const {
+    const auto found = by_key.find(key);
+    return found != by_key.end() &&
+           std::ranges::any_of(found->second, [](double value) { return std::isfinite(value); });
+}
+
+const std::vector<double>& RowColumns::operator[](const std::string& key) const {
+    static const std::vector<double> nothing;
+    const auto found = by_key.find(key);
+    return found == by_key.end() ? nothing : found->second;
+}
+
+RunRecord read_run(const fs::path& path) {
+    RunRecord run;
+    const bool is_file = fs::is_regular_file(path);
+    run.folder = is_file ? path.parent_path() : path;
+    const fs::path metrics = is_file ? path : path / "metrics.jsonl";
+    std::ifstream file(metrics);
+    if (!file)
+        throw Error(ExitCode::kData, metrics.string() + ": cannot be read; a run's directory is wanted");
+    run.name = fs::absolute(run.folder).lexically_normal().filename().string();
+    if (run.name.empty())
+        run.name = fs::absolute(run.folder).lexically_normal().parent_path().filename().string();
+    for (std::string line; std::getline(file, line);) {
+        const nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
+        if (!row.is_object()) continue;
+        const std::string kind = row.value("kind", "");
+        if (kind == "train") add_row(run.train, row);
+        if (kind == "eval") add_row(run.evaluation, row);
+        if (kind != "summary") continue;
+        run.summary.clear();
+        for (const auto& [key, value] : row.items())
+            run.summary[key] = value.is_string() ? value.get<std::string>()
+                               : value.is_null() ? ""
+                                                 : value.dump();
+    }
+    if (run.train.rows == 0 && run.evaluation.rows == 0)
+        throw Error(ExitCode::kData, metrics.string() + ": has no rows of training or evaluation");
+    note_skips(run);
+    run.config = text_of(run.folder / "config.yaml");
+    return run;
+}
+
+}  // namespace mpt

@@ -1,0 +1,250 @@
+#include "report/sweep_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "report/svg_chart.h"
+
+namespace mpt {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::optional<double> value_of(const SweepRow& row, SweepMetric metric) {
+    switch (metric) {
+        case SweepMetric::kThroughput:
+            return row.per_second;
+        case SweepMetric::kLoss:
+            return row.loss;
+        case SweepMetric::kTop1:
+            return row.top1;
+        case SweepMetric::kPerplexity:
+            return row.perplexity;
+    }
+    return std::nullopt;
+}
+
+std::string metric_label(const std::vector<SweepRow>& rows, SweepMetric metric) {
+    switch (metric) {
+        case SweepMetric::kThroughput:
+            for (const SweepRow& row : rows)
+                if (!row.unit.empty()) return row.unit + "/s";
+            return "items/s";
+        case SweepMetric::kLoss:
+            return "loss";
+        case SweepMetric::kTop1:
+            return "top1";
+        case SweepMetric::kPerplexity:
+            return "perplexity";
+    }
+    return {};
+}
+
+bool higher_is_better(SweepMetric metric) {
+    return metric == SweepMetric::kThroughput || metric == SweepMetric::kTop1;
+}
+
+std::string number(const std::optional<double>& value, const char* none) {
+    return value && std::isfinite(*value) ? fmt::format("{:.6g}", *value) : std::string(none);
+}
+
+Json json_number(const std::optional<double>& value) {
+    return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+std::optional<double> number_at(const Json& json, const char* key) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_number()) return std::nullopt;
+    return found->get<double>();
+}
+
+Json row_json(const SweepRow& row) {
+    return {{"index", row.index},
+            {"point", row.point},
+            {"status", name_of(row.status)},
+            {"reason", row.reason},
+            {"unit", row.unit},
+            {"per_second", json_number(row.per_second)},
+            {"loss", json_number(row.loss)},
+            {"top1", json_number(row.top1)},
+            {"perplexity", json_number(row.perplexity)},
+            {"skipped", row.skipped},
+            {"peak_mib", row.peak_mib},
+            {"seconds", row.seconds},
+            {"folder", row.folder}};
+}
+
+std::string quoted(const std::string& text) {
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    std::string out = "\"";
+    for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return out + "\"";
+}
+
+std::string row_label(const std::vector<SweepAxis>& axes, const SweepRow& row) {
+    std::string label;
+    for (std::size_t a = 0; a < axes.size(); ++a)
+        label += (label.empty() ? "" : ", ") + axes[a].key + "=" + row.point[a];
+    return label;
+}
+
+}  // namespace
+
+std::string_view name_of(SweepStatus status) {
+    switch (status) {
+        case SweepStatus::kOk:
+            return "ok";
+        case SweepStatus::kOutOfMemory:
+            return "out_of_memory";
+        case SweepStatus::kFailed:
+            return "failed";
+    }
+    return "?";
+}
+
+SweepMetric sweep_metric(const std::string& word) {
+    if (word == "throughput") return SweepMetric::kThroughput;
+    if (word == "loss") return SweepMetric::kLoss;
+    if (word == "top1") return SweepMetric::kTop1;
+    if (word == "perplexity") return SweepMetric::kPerplexity;
+    throw Error(ExitCode::kUsage, "--best " + word + ": throughput, loss, top1 and perplexity are possible");
+}
+
+std::optional<std::size_t> best_row(const std::vector<SweepRow>& rows, SweepMetric metric) {
+    std::optional<std::size_t> best;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        const std::optional<double> value = value_of(rows[r], metric);
+        if (rows[r].status != SweepStatus::kOk || !value || !std::isfinite(*value)) continue;
+        const double held = best ? *value_of(rows[*best], metric) : 0;
+        if (!best || (higher_is_better(metric) ? *value > held : *value < held)) best = r;
+    }
+    return best;
+}
+
+std::string to_json(const SweepRow& row) {
+    return row_json(row).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+SweepRow sweep_row(const std::string& json_line) {
+    const Json json = Json::parse(json_line);
+    SweepRow row;
+    row.index = json.at("index").get<std::size_t>();
+    row.point = json.at("point").get<SweepPoint>();
+    const std::string status = json.at("status").get<std::string>();
+    row.status = status == "ok"              ? SweepStatus::kOk
+                 : status == "out_of_memory" ? SweepStatus::kOutOfMemory
+                                             : SweepStatus::kFailed;
+    row.reason = json.at("reason").get<std::string>();
+    row.unit = json.at("unit").get<std::string>();
+    row.per_second = number_at(json, "per_second");
+    row.loss = number_at(json, "loss");
+    row.top1 = number_at(json, "top1");
+    row.perplexity = number_at(json, "perplexity");
+    row.skipped = json.at("skipped").get<std::int64_t>();
+    row.peak_mib = json.at("peak_mib").get<double>();
+    row.seconds = json.at("seconds").get<double>();
+    row.folder = json.at("folder").get<std::string>();
+    return row;
+}
+
+std::string csv(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
+    std::string text;
+    for (const SweepAxis& axis : axes) text += quoted(axis.key) + ",";
+    text += "status,per_second,unit,loss,top1,perplexity,skipped,peak_mib,seconds,folder,reason\n";
+    for (const SweepRow& row : rows) {
+        for (const std::string& value : row.point) text += quoted(value) + ",";
+        text += fmt::format("{},{},{},{},{},{},{},{:.1f},{:.2f},{},{}\n", name_of(row.status),
+                            number(row.per_second, ""), row.unit, number(row.loss, ""), number(row.top1, ""),
+                            number(row.perplexity, ""), row.skipped, row.peak_mib, row.seconds,
+                            quoted(row.folder), quoted(row.reason));
+    }
+    return text;
+}
+
+std::string json(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows, SweepMetric metric) {
+    Json list = Json::array(), over = Json::object();
+    for (const SweepAxis& axis : axes) over[axis.key] = axis.values;
+    for (const SweepRow& row : rows) list.push_back(row_json(row));
+    const std::optional<std::size_t> best = best_row(rows, metric);
+    const Json all = {{"over", over}, {"rows", list}, {"best", best ? row_json(rows[*best]) : Json(nullptr)}};
+    return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string markdown(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
+                     SweepMetric metric) {
+    std::string head = "|", rule = "|";
+    for (const SweepAxis& axis : axes) {
+        head += " " + axis.key + " |";
+        rule += "---|";
+    }
+    const std::string rate = metric_label(rows, SweepMetric::kThroughput);
+    std::string text = head + " status | " + rate + " | loss | top1 | perplexity | peak MiB | s |\n" + rule +
+                       "---|---|---|---|---|---|---|\n";
+    const std::optional<std::size_t> best = best_row(rows, metric);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        const SweepRow& row = rows[r];
+        text += "|";
+        for (const std::string& value : row.point) text += " " + value + " |";
+        text += fmt::format(" {}{} | {} | {} | {} | {} | {:.0f} | {:.1f} |\n", name_of(row.status),
+                            best == r ? " (best)" : "", number(row.per_second, "-"), number(row.loss, "-"),
+                            number(row.top1, "-"), number(row.perplexity, "-"), row.peak_mib, row.seconds);
+    }
+    for (const SweepRow& row : rows)
+        if (row.status != SweepStatus::kOk)
+            text += fmt::format("\n{}: {}: {}\n", row_label(axes, row), name_of(row.status), row.reason);
+    if (best)
+        text += fmt::format("\nbest by {}: {} ({})\n", metric_label(rows, metric),
+                            row_label(axes, rows[*best]), number(value_of(rows[*best], metric), "-"));
+    if (const std::string largest = largest_fitting(axes, rows); !largest.empty()) text += largest + "\n";
+    return text;
+}
+
+std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows, SweepMetric metric) {
+    Chart chart;
+    chart.title = metric_label(rows, metric) + " over " + axes.front().key;
+    chart.x_label = axes.front().key;
+    chart.y_label = metric_label(rows, metric);
+    chart.categories = axes.front().values;
+    std::map<std::string, ChartSeries> series;
+    std::vector<std::string> order;
+    for (const SweepRow& row : rows) {
+        std::string name;
+        for (std::size_t a = 1; a < axes.size(); ++a) name += (name.empty() ? "" : ", ") + row.point[a];
+        if (!series.contains(name)) order.push_back(name);
+        ChartSeries& one = series[name];
+        one.name = name;
+        const auto at = std::ranges::find(axes.front().values, row.point.front());
+        one.x.push_back(static_cast<double>(at - axes.front().values.begin()));
+        one.y.push_back(row.status == SweepStatus::kOk
+                            ? value_of(row, metric).value_or(std::numeric_limits<double>::quiet_NaN())
+                            : std::numeric_limits<double>::quiet_NaN());
+    }
+    for (const std::string& name : order) chart.series.push_back(series[name]);
+    return svg(chart);
+}
+
+std::string largest_fitting(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+        if (axes[a].key != "train.batch_size") continue;
+        std::optional<double> largest;
+        for (const SweepRow& row : rows) {
+            char* end = nullptr;
+            const double value = std::strtod(row.point[a].c_str(), &end);
+            if (row.status == SweepStatus::kOk && end != row.point[a].c_str())
+                largest = std::max(largest.value_or(value), value);
+        }
+        return largest ? fmt::format("largest {} that ran: {:.15g}", axes[a].key, *largest)
+                       : "no " + axes[a].key + " ran";
+    }
+    return {};
+}
+
+}  // namespace mpt

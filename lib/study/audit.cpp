@@ -1,0 +1,89 @@
+#include "study/audit.h"
+
+#include "graph/op.h"
+
+namespace mpt {
+
+namespace {
+
+std::string types_of(const Graph& graph, const std::vector<ValueId>& values) {
+    std::string text;
+    for (const ValueId id : values)
+        if (id != kNone) text += (text.empty() ? "" : ", ") + std::string(name_of(graph.type(id).dtype));
+    return text;
+}
+
+DType data_type(const Graph& graph, const Node& node) {
+    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
+        if (is_data_input(graph, node, i)) return graph.type(node.inputs[static_cast<std::size_t>(i)]).dtype;
+    return DType::f32;
+}
+
+std::string computed_in(const Graph& graph, const Node& node, const Gpu* gpu, Tf32 tf32) {
+    const DType data = data_type(graph, node);
+    if (gpu == nullptr) return is_narrow(data) ? "f32, widened from " + std::string(name_of(data)) : "f32";
+    if (products_of(graph, node).empty()) return "f32";
+    const ComputeFormat format = compute_format(data, tf32, *gpu);
+    if (format == ComputeFormat::kF32)
+        return is_narrow(data) ? "f32: " + gpu->generation() + " multiplies no " + std::string(name_of(data))
+                               : "f32, TF32 off";
+    return std::string(name_of(format)) + " Tensor Cores" +
+           (format == ComputeFormat::kTf32 ? ", TF32 on" : "");
+}
+
+std::string cast_reason(const Graph& graph, const Node& cast) {
+    for (const NodeId user : graph.users(cast.outputs[0])) {
+        const Node& reader = graph.node(user);
+        const std::string to(name_of(graph.type(cast.outputs[0]).dtype));
+        const std::string op(reader.op->name);
+        switch (reader.op->precision) {
+            case PrecisionClass::kWide:
+                return reader.name + " (" + op + ") is computed wide: it needs " + to;
+            case PrecisionClass::kNarrow:
+                return reader.name + " (" + op + ") multiplies in " + to;
+            case PrecisionClass::kFixed:
+                return reader.name + " (" + op + ") is never narrowed";
+            default:
+                return reader.name + " (" + op + ") follows its other input";
+        }
+    }
+    return "an output of the graph";
+}
+
+}  // namespace
+
+std::vector<AuditRow> audit_of(const Plan& plan, const Gpu* gpu, Tf32 tf32) {
+    std::vector<AuditRow> rows;
+    for (const PlannedStep& step : plan.steps) {
+        const Node& node = plan.graph.node(step.node);
+        AuditRow row;
+        row.node = node.name;
+        row.op = node.op->name;
+        row.phase = name_of(node.phase);
+        row.storage = types_of(plan.graph, node.inputs) + " -> " + types_of(plan.graph, node.outputs);
+        row.compute = computed_in(plan.graph, node, gpu, tf32);
+        row.accumulate = "f32";
+        if (gpu == nullptr) {
+            row.kernel = step.kernel;
+            if (!step.prepared.description.empty() && step.prepared.description != step.kernel)
+                row.kernel += " (" + step.prepared.description + ")";
+            row.refused = step.refusals;
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+std::vector<CastRow> casts_of(const Graph& graph) {
+    std::vector<CastRow> rows;
+    for (const Node& node : graph.nodes) {
+        if (node.op != op_table().roles.cast_op) continue;
+        const Value& from = graph.value(node.inputs[0]);
+        const Value& to = graph.value(node.outputs[0]);
+        rows.push_back({from.name, std::string(name_of(from.type.dtype)), std::string(name_of(to.type.dtype)),
+                        cast_reason(graph, node), from.type.bytes() + to.type.bytes()});
+    }
+    return rows;
+}
+
+}  // namespace mpt

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "study/outlook.h"
+
+namespace mpt {
+
+namespace {
+
+PrecisionMode mode_of(const std::string& word) {
+    if (word == "tf32") return PrecisionMode::kTf32;
+    if (word == "amp_fp16") return PrecisionMode::kAmpFp16;
+    return word == "amp_bf16" ? PrecisionMode::kAmpBf16 : PrecisionMode::kFp32;
+}
+
+// The config of a published row; none for a network this build does not have.
+std::optional<RunConfig> config_of(const PublishedRate& rate) {
+    RunConfig config;
+    config.train.epochs = 1;
+    config.train.batch_size = rate.batch;
+    config.precision.mode = mode_of(rate.precision);
+    ModelConfig& model = config.model;
+    if (rate.model == "resnet50") {
+        model.depth = 50;
+        model.num_classes = 1000;
+        config.data.image_size = 224;
+        return config;
+    }
+    config.optimizer.type = OptimizerType::kAdamw;
+    if (rate.model == "gpt2_124m") {
+        model.type = ModelType::kGpt;
+        model.depth = model.heads = 12;
+        model.width = 768;
+        model.context = 1024;
+        model.vocabulary_size = 50257;
+        return config;
+    }
+    if (rate.model != "transformer_big") return std::nullopt;
+    constexpr std::int64_t kLength = 32;
+    model.type = ModelType::kTransformer;
+    model.depth = 6;
+    model.width = 1024;
+    model.heads = 16;
+    model.vocabulary_size = 33708;
+    config.data.sequence_length = kLength;
+    config.train.batch_tokens = rate.batch * kLength;
+    return config;
+}
+
+}  // namespace
+
+std::vector<CalibrationRow> calibrate_network(const std::string& network) {
+    std::vector<CalibrationRow> rows;
+    for (const PublishedRate& rate : published_rates()) {
+        const std::optional<RunConfig> config = config_of(rate);
+        if (rate.model != network || !config) continue;
+        const DescribedData data = describe_data(*config);
+        const StepFamily family(*config, data.data, 1,
+                                {config->precision.mode, Recompute::kOff, style_of(rate.software)});
+        const Gpu& gpu = find_gpu(rate.gpu);
+        const Tf32 tf32 = config->precision.mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;
+        const SustainedRates rates = sustained_rates(rate.software);
+        const double ms = forecast(family.graph(), work_of(family.graph()), gpu, tf32, rates).ms +
+                          forecast(family.update(), work_of(family.update()), gpu, Tf32::kOff, rates).ms;
+        rows.push_back({rate, static_cast<double>(rate.batch * data.items_per_sample) / ms * 1e3});
+    }
+    return rows;
+}
+
+std::vector<CalibrationRow> calibrate() {
+    std::vector<CalibrationRow> all;
+    std::set<std::string> done;
+    for (const PublishedRate& rate : published_rates())
+        if (done.insert(rate.model).second)
+            for (CalibrationRow& row : calibrate_network(rate.model)) all.push_back(std::move(row));
+    return all;
+}
+
+double median_error(const std::vector<CalibrationRow>& rows) {
+    if (rows.empty()) return 0;
+    std::vector<double> errors;
+    for (const CalibrationRow& row : rows) errors.push_back(std::abs(row.error()));
+    std::ranges::sort(errors);
+    const std::size_t half = errors.size() / 2;
+    return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+}
+
+}  // namespace mpt

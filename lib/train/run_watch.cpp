@@ -1,0 +1,94 @@
+#include "train/run_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/error.h"
+#include "train/histograms.h"
+#include "train/run_setup.h"
+
+namespace mpt {
+
+namespace {
+
+constexpr int kMostLookedFor = 5;
+
+void append(const std::filesystem::path& path, const std::string& text) {
+    std::ofstream file(path, std::ios::app | std::ios::binary);
+    file << text;
+    if (!file.flush()) throw Error(ExitCode::kResource, path.string() + ": cannot be written");
+}
+
+}  // namespace
+
+RunWatch::RunWatch(const RunConfig& config, const RunDirectory& directory, std::int64_t total_updates,
+                   TrainingProgram& program, RunLog& log)
+    : config_(config), directory_(directory), program_(program), log_(log) {
+    // After the warm-up, unless the run is too short for that.
+    first_profiled_ =
+        1 + std::clamp<std::int64_t>(total_updates - config.debug.profile, 0, config.train.warmup_steps);
+    if (config.debug.profile > 0) profiler_ = std::make_unique<StepProfiler>(num_threads(config));
+}
+
+void RunWatch::begin_update(std::int64_t attempt) {
+    attempt_ = attempt;
+    early_.clear();
+    if (profiler_ == nullptr) return;
+    if (attempt == first_profiled_)
+        program_.observe(
+            [this](const Executor& executor, const PlannedStep& step) { profiler_->see(executor, step); });
+}
+
+void RunWatch::before_micro_step() {
+    if (profiler_ != nullptr) profiler_->begin();
+}
+
+void RunWatch::after_micro_step(std::int64_t index, bool last) {
+    num_micro_ = index + 1;
+    if (last || !early_.empty() || looked_for_ >= kMostLookedFor || program_.gradients_finite()) return;
+    ++looked_for_;
+    const std::string first = program_.first_nonfinite(program_.control().loss_scale);
+    if (!first.empty()) early_ = fmt::format("micro-step {}: {}", index + 1, first);
+}
+
+void RunWatch::before_step() {
+    if (profiler_ != nullptr) profiler_->begin();
+}
+
+void RunWatch::after_update() {
+    if (profiler_ != nullptr && attempt_ + 1 >= first_profiled_ + config_.debug.profile) {
+        program_.observe({});
+        write_profile();
+        profiler_.reset();
+    }
+    // Behind the update, where the gradients are zero and need not be kept.
+    if (config_.debug.histograms_every == 0 || attempt_ % config_.debug.histograms_every != 0) return;
+    const HistogramReport report = look_at_values(program_, program_.control().loss_scale);
+    append(directory_.path() / "histograms.jsonl", to_json_lines(report, attempt_));
+    log_.say(print(report));
+}
+
+void RunWatch::write_profile() {
+    const std::filesystem::path table = directory_.path() / "profile.txt";
+    const std::filesystem::path trace = directory_.path() / "trace.json";
+    for (const auto& path : {table, trace}) std::filesystem::remove(path);
+    const std::string text = profiler_->table();
+    append(table, text);
+    append(trace, profiler_->trace());
+    log_.say("profile:" + text.substr(text.rfind('\n', text.size() - 2) + 1,
+                                      text.size() - 2 - text.rfind('\n', text.size() - 2)));
+    log_.say(fmt::format("ms per op and Chrome trace: {}, {}", table.string(), trace.string()));
+}
+
+std::string RunWatch::first_nonfinite(const StepControl& control) {
+    if (!early_.empty()) return early_;
+    if (looked_for_ >= kMostLookedFor) return {};
+    ++looked_for_;
+    const std::string first = program_.first_nonfinite(control.used_loss_scale);
+    if (first.empty() || config_.train.accumulate == 1) return first;
+    return fmt::format("micro-step {}: {}", num_micro_, first);
+}
+
+}  // namespace mpt

@@ -1,0 +1,150 @@
+// Plans without allocation: counts of the literature, memory at any micro-batch, forecasts beside published
+// throughput.
+#include "study/study.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "backends/cpu/threads.h"
+#include "train/program_graphs.h"
+
+using namespace mpt;
+
+namespace {
+
+RunConfig imagenet(std::int64_t depth, std::int64_t batch, PrecisionMode mode) {
+    RunConfig config;
+    config.name = "plan";
+    config.threads = 2;
+    config.model.depth = depth;
+    config.model.num_classes = 1000;
+    config.data.image_size = 224;
+    config.train.batch_size = batch;
+    config.train.epochs = 1;
+    config.precision.mode = mode;
+    return config;
+}
+
+RunConfig cifar(std::int64_t depth, std::int64_t batch, PrecisionMode mode) {
+    RunConfig config = imagenet(depth, batch, mode);
+    config.model.num_classes = 10;
+    config.data.image_size = 32;
+    return config;
+}
+
+PlanStudy study_of(const RunConfig& config, const char* gpu) {
+    StudyRequest request;
+    request.config = config;
+    if (gpu != nullptr) request.gpu = find_gpu(gpu);
+    return study(request);
+}
+
+std::int64_t largest(const PlanStudy& study, PrecisionMode mode) {
+    for (const MemoryRow& row : study.memory_rows)
+        if (row.mode == mode && row.recompute == Recompute::kOff) return row.largest_micro_batch;
+    return -1;
+}
+
+}  // namespace
+
+TEST_CASE("parameters and work of ResNets are those of the literature") {
+    struct Known {
+        std::int64_t depth, parameters;
+        double gmac;  // torchvision's count, convolutions and classifier
+    };
+    for (const Known known : {Known{18, 11689512, 1.814}, Known{34, 21797672, 3.664},
+                              Known{50, 25557032, 4.089}, Known{101, 44549160, 7.801}}) {
+        CAPTURE(known.depth);
+        const PlanStudy plan = study_of(imagenet(known.depth, 8, PrecisionMode::kFp32), "A100");
+        CHECK(plan.num_parameters == known.parameters);
+        CHECK(plan.forward_gmac == Approx(known.gmac).epsilon(0.001));
+    }
+    // Three products for each one forward, but no gradient for the images.
+    CHECK(study_of(imagenet(50, 8, PrecisionMode::kFp32), "A100").train_gflop == Approx(24.3).epsilon(0.001));
+}
+
+TEST_CASE("a micro-step between two sizes is what the pipeline makes of it") {
+    for (const PrecisionMode mode : {PrecisionMode::kFp32, PrecisionMode::kAmpFp16})
+        for (const Recompute recompute : {Recompute::kOff, Recompute::kBlocks}) {
+            RunConfig config = cifar(20, 8, mode);
+            const DescribedData data = describe_data(config);
+            const StepFamily family(config, data.data, 2, {mode, recompute, Style::kFused});
+            config.memory.recompute = recompute;
+            VariableTable variables;
+            const GraphContext context{config, data.data, variables, cpu_kernels(), 2, nullptr};
+            for (const std::int64_t batch : {1, 5, 8, 24, 96})
+                CHECK(print(family.at(batch)) == print(micro_step_graph(context, {batch, 0, 0}).graph));
+        }
+}
+
+TEST_CASE("planned memory is the arena of the run, for two models in five modes") {
+    for (const PrecisionMode mode : {PrecisionMode::kFp32, PrecisionMode::kTf32, PrecisionMode::kAmpFp16,
+                                     PrecisionMode::kAmpBf16, PrecisionMode::kFp16Pure})
+        for (RunConfig config : {cifar(20, 32, mode), imagenet(18, 4, mode)}) {
+            const PlanStudy plan = study_of(config, nullptr);
+            const DescribedData data = describe_data(config);
+            TrainingProgram program(config, data.data, 2);
+            CHECK(plan.memory.arena_bytes == program.memory().arena_bytes);
+            const StepFamily family(config, data.data, 2, {mode, Recompute::kOff, Style::kFused});
+            CHECK(family.memory(config.train.batch_size, StepFamily::Workspaces::kOfKernels).arena_bytes ==
+                  program.memory().arena_bytes);
+        }
+}
+
+TEST_CASE("the largest micro-batch fits and the next one does not") {
+    for (const PrecisionMode mode : {PrecisionMode::kFp32, PrecisionMode::kAmpFp16}) {
+        const std::int64_t limit = 96 << 20;
+        RunConfig config = cifar(20, 16, mode);
+        const DescribedData data = describe_data(config);
+        const StepFamily family(config, data.data, 2, {mode, Recompute::kOff, Style::kFused});
+        const std::int64_t found = family.largest_micro_batch(limit, StepFamily::Workspaces::kOfKernels);
+        REQUIRE(found > 16);
+        config.memory.limit_bytes = limit;
+        config.train.batch_size = found;
+        CHECK_NOTHROW(TrainingProgram(config, describe_data(config).data, 2).check_fits(INT64_MAX));
+        config.train.batch_size = found + 1;
+        CHECK_THROWS_WITH(TrainingProgram(config, describe_data(config).data, 2).check_fits(INT64_MAX),
+                          Catch::Contains("the plan needs"));
+        CHECK(family.largest_micro_batch(1 << 20, StepFamily::Workspaces::kOfKernels) == 0);
+    }
+}
+
+TEST_CASE("mixed precision doubles the batch, as published for three GPUs") {
+    // Published f32 and AMP batches: V100-16GB 128/256, RTX 3090 224/448, A100-80GB 640/1280.
+    for (const char* gpu : {"V100", "RTX3090", "A100"}) {
+        const PlanStudy plan = study_of(imagenet(50, 64, PrecisionMode::kAmpFp16), gpu);
+        const double ratio = static_cast<double>(largest(plan, PrecisionMode::kAmpFp16)) /
+                             static_cast<double>(largest(plan, PrecisionMode::kFp32));
+        CHECK(ratio == Approx(2.0).epsilon(0.15));
+        double f32 = 0, f16 = 0;
+        for (const MemoryRow& row : plan.memory_rows) {
+            if (row.recompute != Recompute::kOff) continue;
+            if (row.mode == PrecisionMode::kFp32) f32 = static_cast<double>(row.activations_bytes);
+            if (row.mode == PrecisionMode::kAmpFp16) f16 = static_cast<double>(row.activations_bytes);
+        }
+        CHECK(f16 <= 0.6 * f32);
+    }
+}
+
+TEST_CASE("forecasts lie near published throughput") {
+    const std::vector<CalibrationRow> rows = calibrate();
+    REQUIRE(rows.size() >= 10);
+    for (const CalibrationRow& row : rows) {
+        CAPTURE(row.published.model, row.published.gpu, row.published.precision, row.forecast);
+        CHECK(std::abs(row.error()) < 0.25);
+    }
+    CHECK(median_error(rows) < 0.1);
+}
+
+TEST_CASE("a plan says what a GPU cannot do, and every node is audited") {
+    const PlanStudy plan = study_of(cifar(20, 32, PrecisionMode::kAmpFp16), "V100");
+    int unavailable = 0;
+    for (const ForecastRow& row : plan.forecasts) unavailable += row.unavailable.empty() ? 0 : 1;
+    CHECK(unavailable == 4);  // tf32 and bf16, op by op and fused
+    CHECK(plan.audit.size() > 100);
+    CHECK(plan.casts.size() == 2);  // the logits into the loss and their gradient out of it
+    for (const CastRow& cast : plan.casts) CHECK_FALSE(cast.reason.empty());
+    CHECK(plan.memory.at_peak.size() == 10);
+    const std::string text = print(plan, Detail::kEveryOp);
+    for (const AuditRow& row : plan.audit) CHECK(text.find(row.node) != std::string::npos);
+}
