@@ -27,6 +27,7 @@ ROOMS = {
     "passes": {"core", "config", "graph"},
     "plan": {"core", "graph", "backends"},
     "exec": {"core", "graph", "backends", "plan"},
+    "generate": {"core", "graph", "backends", "dataset", "ops", "models", "passes", "plan", "exec"},
 }
 ROOMS["train"] = set(ROOMS)
 ROOMS["app"] = set(ROOMS)
