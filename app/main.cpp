@@ -12,11 +12,23 @@ namespace {
 
 constexpr int kInternalError = 1;
 
+struct Command {
+    std::string_view name;
+    int (*run)(const std::vector<std::string>& arguments);
+};
+constexpr Command kCommands[] = {{"train", mpt::app::train_command},
+                                 {"eval", mpt::app::eval_command},
+                                 {"generate", mpt::app::generate_command},
+                                 {"translate", mpt::app::translate_command},
+                                 {"keys", mpt::app::keys_command}};
+
 int dispatch(std::vector<std::string> words) {
     const std::string first = words.empty() ? "" : words.front();
-    if (first == "train" || first == "eval" || first == "keys") words.erase(words.begin());
-    if (first == "eval") return mpt::app::eval_command(words);
-    if (first == "keys") return mpt::app::keys_command(words);
+    for (const Command& command : kCommands) {
+        if (first != command.name) continue;
+        words.erase(words.begin());
+        return command.run(words);
+    }
     return mpt::app::train_command(words);
 }
 

@@ -24,7 +24,7 @@ struct TrainOptions {
 
 void declare(CLI::App& app, TrainOptions& options) {
     app.footer(
-        "Other commands: mpt-train eval, mpt-train keys; each has --help.\n"
+        "Other commands: mpt-train eval, generate, translate, keys; each has --help.\n"
         "Exit codes: 0 done; 2 bad usage or config; 3 bad data; 4 divergence; 5 checkpoint; 6 memory or "
         "disk;\n"
         "130/143 stopped by Ctrl-C/SIGTERM, after saving a checkpoint.");

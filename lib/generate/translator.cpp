@@ -42,23 +42,40 @@ std::int64_t Translator::limit_for(std::int64_t source_length) const {
     return std::min(source_length + kTargetSurplus, options_.context);
 }
 
+// As many as the memory allows, a power of two.
+void Translator::choose_places(DecoderExtent& extent, std::int64_t num_sentences) const {
+    extent.places = static_cast<std::int64_t>(
+        std::bit_ceil(static_cast<std::uint64_t>(std::min(num_sentences, options_.batch))));
+    while (extent.places > 1 &&
+           extent.places * Decoder::bytes_a_place(options_, extent) > options_.memory_bytes)
+        extent.places /= 2;
+}
+
+DecoderExtent Translator::extent_for(std::int64_t num_sentences, std::int64_t longest) const {
+    DecoderExtent extent;
+    extent.source = std::min(round_up(longest + 1, kExtentMultiple), options_.context);
+    extent.capacity = std::min(round_up(limit_for(longest), kExtentMultiple), options_.context);
+    choose_places(extent, num_sentences);
+    return extent;
+}
+
+std::int64_t Translator::working_bytes(std::span<const TokenIds> sources) const {
+    std::int64_t longest = 0;
+    for (const TokenIds& source : sources)
+        longest = std::max(longest, static_cast<std::int64_t>(source.size()));
+    if (longest == 0) return 0;
+    longest = std::min(longest, options_.context - 1);
+    const DecoderExtent extent = extent_for(static_cast<std::int64_t>(sources.size()), longest);
+    return extent.places * Decoder::bytes_a_place(options_, extent);
+}
+
 Translator::Decoder& Translator::decoder_for(std::int64_t num_sentences, std::int64_t longest) {
-    DecoderExtent wanted;
-    wanted.source = std::min(round_up(longest + 1, kExtentMultiple), options_.context);
-    wanted.capacity = std::min(round_up(limit_for(longest), kExtentMultiple), options_.context);
-    const auto places = [&] {
-        std::int64_t count = static_cast<std::int64_t>(
-            std::bit_ceil(static_cast<std::uint64_t>(std::min(num_sentences, options_.batch))));
-        while (count > 1 && count * Decoder::bytes_a_place(options_, wanted) > options_.memory_bytes)
-            count /= 2;
-        return count;
-    };
-    wanted.places = places();
+    DecoderExtent wanted = extent_for(num_sentences, longest);
     if (decoder_ && decoder_->covers(wanted)) return *decoder_;
     if (decoder_ && decoder_->extent().places == wanted.places) {
         wanted.source = std::max(wanted.source, decoder_->extent().source);
         wanted.capacity = std::max(wanted.capacity, decoder_->extent().capacity);
-        wanted.places = places();
+        choose_places(wanted, num_sentences);
     }
     decoder_ = nullptr;  // its memory first
     decoder_ = std::make_unique<Decoder>(options_, weights_, wanted);

@@ -30,6 +30,12 @@ struct TranslatorOptions {
 // A target is at most so much longer than its source, as in Vaswani et al. (2017).
 inline constexpr std::int64_t kTargetSurplus = 50;
 
+struct DecoderExtent {
+    std::int64_t places = 1;    // sentences
+    std::int64_t source = 0;    // longest, the end included
+    std::int64_t capacity = 0;  // positions in a cache
+};
+
 // Sentences take a place in the batch as soon as another's translation is complete, so that a long one keeps
 // nobody waiting. The result is a function of sources, options and weights alone.
 class Translator {
@@ -45,6 +51,8 @@ class Translator {
     // an empty translation. Empty when stopped.
     std::optional<std::vector<Hypothesis>> translate(std::span<const TokenIds> sources,
                                                      const Progress& progress = {});
+    // What translate() will take beside the weights, but for what one step computes with.
+    std::int64_t working_bytes(std::span<const TokenIds> sources) const;
 
   private:
     class Encoder;
@@ -52,6 +60,8 @@ class Translator {
     class Job;
 
     std::int64_t limit_for(std::int64_t source_length) const;
+    void choose_places(DecoderExtent& extent, std::int64_t num_sentences) const;
+    DecoderExtent extent_for(std::int64_t num_sentences, std::int64_t longest) const;
     Decoder& decoder_for(std::int64_t num_sentences, std::int64_t longest);
 
     TranslatorOptions options_;

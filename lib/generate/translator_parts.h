@@ -35,12 +35,6 @@ class Translator::Encoder {
     std::vector<std::int64_t> lengths_;
 };
 
-struct DecoderExtent {
-    std::int64_t places = 1;    // sentences
-    std::int64_t source = 0;    // longest, the end included
-    std::int64_t capacity = 0;  // positions in a cache
-};
-
 class Translator::Decoder {
   public:
     Decoder(const TranslatorOptions& options, InferenceWeights& weights, const DecoderExtent& extent);

@@ -120,7 +120,7 @@ TEST_CASE("a translation does not hang on its company") {
 }
 
 TEST_CASE("a beam finds sentences that score higher than greedy ones") {
-    const std::vector<TokenIds> sources = sentences(12);
+    const std::vector<TokenIds> sources = sentences(30);
     const TranslatorOptions options = small_translator(4, 5);
     const auto wide = drawn(options);
     const auto greedy = drawn(small_translator(1, 5))->translate(sources);
@@ -133,7 +133,6 @@ TEST_CASE("a beam finds sentences that score higher than greedy ones") {
               Approx(log_probability_of(*wide, options.model, sources[i], h)).margin(1e-3));
         const auto length = static_cast<std::int64_t>(h.tokens.size()) + (h.ended ? 1 : 0);
         CHECK(h.score == Approx(h.log_probability / length_penalty(length, 0.6)));
-        if (!first.ended || !h.ended) continue;
         num_higher += h.score > first.score + 1e-4 ? 1 : 0;
         num_lower += h.score < first.score - 1e-4 ? 1 : 0;
     }
