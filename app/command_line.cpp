@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "config/numbers.h"
 #include "config/suggest.h"
 #include "core/error.h"
 
@@ -40,11 +41,35 @@ void ConfigOptions::add_to(CLI::App& app) {
 ReadConfig ConfigOptions::read(std::vector<std::string> further_overrides) const {
     if (config.empty())
         throw Error(ExitCode::kUsage, "--config FILE is missing; configs/ has some to start from");
-    std::vector<std::string> overrides = set;
-    if (!device.empty()) overrides.push_back("device=" + device);
-    if (!threads.empty()) overrides.push_back("threads=" + threads);
-    for (std::string& override_text : further_overrides) overrides.push_back(std::move(override_text));
-    return read_config(find_config(config), overrides);
+    std::vector<std::string> all = overrides();
+    for (std::string& override_text : further_overrides) all.push_back(std::move(override_text));
+    return read_config(find_config(config), all);
+}
+
+std::vector<std::string> ConfigOptions::overrides() const {
+    std::vector<std::string> all = set;
+    if (!device.empty()) all.push_back("device=" + device);
+    if (!threads.empty()) all.push_back("threads=" + threads);
+    return all;
+}
+
+std::int64_t whole_of(const std::string& option, const std::string& text, std::int64_t min,
+                      std::int64_t max) {
+    const mpt::Parsed<std::int64_t> parsed = parse_whole(text);
+    const auto* value = std::get_if<std::int64_t>(&parsed);
+    if (value == nullptr || *value < min || *value > max)
+        throw Error(ExitCode::kUsage, option + " '" + text + "': whole numbers from " + std::to_string(min) +
+                                          " to " + std::to_string(max) + " are accepted");
+    return *value;
+}
+
+double real_of(const std::string& option, const std::string& text, double min, double max) {
+    const mpt::Parsed<double> parsed = parse_real(text);
+    const auto* value = std::get_if<double>(&parsed);
+    if (value == nullptr || *value < min || *value > max)
+        throw Error(ExitCode::kUsage, option + " '" + text + "': numbers from " + print_real(min) + " to " +
+                                          print_real(max) + " are accepted");
+    return *value;
 }
 
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments) {

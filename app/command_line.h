@@ -18,7 +18,12 @@ struct ConfigOptions {
     std::string device, threads;
     void add_to(CLI::App& app);
     ReadConfig read(std::vector<std::string> further_overrides = {}) const;
+    std::vector<std::string> overrides() const;
 };
+
+// The value of an option as the config reads numbers. Throws Error(kUsage) naming option, text and range.
+std::int64_t whole_of(const std::string& option, const std::string& text, std::int64_t min, std::int64_t max);
+double real_of(const std::string& option, const std::string& text, double min, double max);
 
 enum class Parsed { kRun, kHelpShown };
 // Throws Error(kUsage), one line with the nearest option.

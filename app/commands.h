@@ -8,6 +8,8 @@ namespace mpt::app {
 
 int train_command(const std::vector<std::string>& arguments);
 int eval_command(const std::vector<std::string>& arguments);
+int generate_command(const std::vector<std::string>& arguments);
+int translate_command(const std::vector<std::string>& arguments);
 int keys_command(const std::vector<std::string>& arguments);
 int devices_command(const std::vector<std::string>& arguments);
 int gemm_command(const std::vector<std::string>& arguments);

@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "core/error.h"
 #include "stop_signals.h"
+#include "train/checkpoint_path.h"
 #include "train/evaluator.h"
 
 namespace mpt::app {
@@ -13,13 +14,17 @@ int eval_command(const std::vector<std::string>& arguments) {
     ConfigOptions config;
     std::string checkpoint;
     config.add_to(app);
-    app.add_option("--checkpoint", checkpoint, "a checkpoint's directory or a safetensors file")
+    app.add_option("--checkpoint", checkpoint,
+                   "a checkpoint's directory, a run's (its best, else its newest) or a safetensors file; "
+                   "without --config its own config is taken")
         ->type_name("PATH");
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     if (checkpoint.empty()) throw Error(ExitCode::kUsage, "--checkpoint PATH is missing");
-    const ReadConfig read = config.read();
+    const std::filesystem::path path = find_checkpoint(checkpoint);
+    const ReadConfig read =
+        config.config.empty() ? config_of_checkpoint(path, config.overrides()) : config.read();
     const StopFlag& stop = catch_stop_signals();
-    const auto evaluation = evaluate_checkpoint(read.config, checkpoint, &stop);
+    const auto evaluation = evaluate_checkpoint(read.config, path.string(), &stop);
     if (!evaluation) {
         fmt::print(stderr, "mpt-train: evaluation stopped\n");
         return 128 + stop.asked();

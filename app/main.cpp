@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <map>
 #include <new>
 #include <sstream>
 
@@ -13,26 +12,33 @@ namespace {
 
 constexpr int kInternalError = 1;
 
+struct Command {
+    std::string_view name;
+    int (*run)(const std::vector<std::string>& arguments);
+};
+constexpr Command kCommands[] = {{"train", mpt::app::train_command},
+                                 {"eval", mpt::app::eval_command},
+                                 {"generate", mpt::app::generate_command},
+                                 {"translate", mpt::app::translate_command},
+                                 {"plan", mpt::app::plan_command},
+                                 {"bench", mpt::app::bench_command},
+                                 {"sweep", mpt::app::sweep_command},
+                                 {"report", mpt::app::report_command},
+                                 {"data", mpt::app::data_command},
+                                 {"pack", mpt::app::pack_command},
+                                 {"export-images", mpt::app::export_images_command},
+                                 {"devices", mpt::app::devices_command},
+                                 {"gemm", mpt::app::gemm_command},
+                                 {"keys", mpt::app::keys_command}};
+
 int dispatch(std::vector<std::string> words) {
-    using namespace mpt::app;
-    static const std::map<std::string, int (*)(const std::vector<std::string>&)> kCommands = {
-        {"train", train_command},
-        {"eval", eval_command},
-        {"plan", plan_command},
-        {"bench", bench_command},
-        {"sweep", sweep_command},
-        {"report", report_command},
-        {"data", data_command},
-        {"pack", pack_command},
-        {"export-images", export_images_command},
-        {"devices", devices_command},
-        {"gemm", gemm_command},
-        {"keys", keys_command},
-    };
-    const auto command = kCommands.find(words.empty() ? "" : words.front());
-    if (command == kCommands.end()) return train_command(words);
-    words.erase(words.begin());
-    return command->second(words);
+    const std::string first = words.empty() ? "" : words.front();
+    for (const Command& command : kCommands) {
+        if (first != command.name) continue;
+        words.erase(words.begin());
+        return command.run(words);
+    }
+    return mpt::app::train_command(words);
 }
 
 // One line on stderr for each fault, and the exit code.

@@ -26,8 +26,7 @@ struct TrainOptions {
 void declare(CLI::App& app, TrainOptions& options) {
     app.footer(
         "Other commands: mpt-train eval, generate, translate, plan, bench, sweep, report, data, pack, "
-        "export-images, devices, gemm, keys; each has --help.
-"
+        "export-images, devices, gemm, keys; each has --help.\n"
         "Exit codes: 0 done; 2 bad usage or config; 3 bad data; 4 divergence; 5 checkpoint; 6 memory or "
         "disk;\n"
         "130/143 stopped by Ctrl-C/SIGTERM, after saving a checkpoint.");

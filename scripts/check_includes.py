@@ -28,6 +28,7 @@ ROOMS = {
     "exec": {"core", "graph", "backends", "plan"},
     # What a graph costs on a device; knows the ops that hold matrix products.
     "forecast": {"core", "graph", "ops", "plan"},
+    "generate": {"core", "graph", "backends", "dataset", "ops", "models", "passes", "plan", "exec"},
 }
 ROOMS["train"] = set(ROOMS)
 ROOMS["report"] = {"core"}  # pictures and pages from what runs wrote down

@@ -22,6 +22,12 @@ class Store {
   public:
     Store() = default;
     Store(const VariableTable& variables, const StoreLayout& layout, std::byte* base);
+    // The same regions for plans that run in another step arena.
+    Store with_step_arena(std::byte* arena) const {
+        Store store = *this;
+        store.step_arena_ = arena;
+        return store;
+    }
 
     std::byte* region(Region r) const { return regions_[static_cast<std::size_t>(r)]; }  // nullptr: none
     std::byte* step_arena() const { return step_arena_; }

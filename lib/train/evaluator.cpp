@@ -1,5 +1,6 @@
 #include "train/evaluator.h"
 
+#include <cmath>
 #include <filesystem>
 #include <numbers>
 
@@ -28,7 +29,7 @@ class AverageInPlace {
 }  // namespace
 
 std::optional<EvaluationRow> evaluate(TrainingProgram& program, const RunData& data, WeightsToUse weights,
-                                      const StopFlag* stop) {
+                                      const StopFlag* stop, BleuScorer* bleu) {
     EvaluationRow result;
     result.unit = data.unit();
     result.ema = weights == WeightsToUse::kAverageIfThere && program.has_ema();
@@ -52,6 +53,9 @@ std::optional<EvaluationRow> evaluate(TrainingProgram& program, const RunData& d
     const double bits = result.loss / std::numbers::ln2;
     if (data.characters_per_target() > 0) result.bits_per_character = bits / data.characters_per_target();
     if (data.bytes_per_target() > 0) result.bits_per_byte = bits / data.bytes_per_target();
+    if (bleu == nullptr || !std::isfinite(result.loss)) return result;
+    result.bleu = bleu->score(program, stop);
+    if (!result.bleu) return std::nullopt;
     return result;
 }
 
@@ -75,7 +79,8 @@ std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const 
     program.allocate();
     program.initialize(config.seed);
     load_weights(program, checkpoint);
-    return evaluate(program, *data, WeightsToUse::kMasters, stop);
+    const std::unique_ptr<BleuScorer> bleu = make_bleu_scorer(config, *data);
+    return evaluate(program, *data, WeightsToUse::kMasters, stop, bleu.get());
 }
 
 }  // namespace mpt

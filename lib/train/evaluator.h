@@ -5,6 +5,7 @@
 #include <string>
 
 #include "metrics/rows.h"
+#include "train/bleu_scorer.h"
 #include "train/run_data.h"
 #include "train/stop_flag.h"
 
@@ -12,9 +13,9 @@ namespace mpt {
 
 enum class WeightsToUse { kAverageIfThere, kMasters };
 
-// Empty when `stop` was raised before the end. With fewer than five classes top5 is 1.
+// Empty when `stop` was raised before the end. With fewer than five classes top5 is 1. `bleu` may be null.
 std::optional<EvaluationRow> evaluate(TrainingProgram& program, const RunData& data, WeightsToUse weights,
-                                      const StopFlag* stop);
+                                      const StopFlag* stop, BleuScorer* bleu);
 
 // Compiles the config's model, loads `checkpoint` (a directory or a safetensors file) and evaluates it on the
 // test data.

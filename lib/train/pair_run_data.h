@@ -21,9 +21,8 @@ class PairRunData : public RunData {
     RunTokenizers tokenizers() const override;
     double characters_per_target() const override;
     double bytes_per_target() const override;
-    // All validation pairs as text, too long ones included; empty when the data is synthetic.
-    std::span<const std::string> validation_sources() const;
-    std::span<const std::string> validation_references() const;
+    std::span<const std::string> validation_sources() const override;
+    std::span<const std::string> validation_references() const override;
 
     std::vector<BatchShape> training_shapes(const StreamPosition& start) const override;
     std::vector<BatchShape> evaluation_shapes() const override;

@@ -154,8 +154,8 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
 
 namespace {
 
-void refuse_nonfinite(TrainingProgram& program, const SafetensorsFile& file) {
-    const std::string tensor = first_nonfinite(weight_tensors(store_of(program)));
+void refuse_nonfinite(const StoreView& store, const SafetensorsFile& file) {
+    const std::string tensor = first_nonfinite(weight_tensors(store));
     if (!tensor.empty())
         throw Error(ExitCode::kCheckpoint,
                     file.path().string() + ": " + tensor + " holds values that are not finite");
@@ -181,17 +181,21 @@ std::string load_initial_weights(TrainingProgram& program, const RunConfig& conf
         }
         report = fmt::format("weights from {}: {} tensors", file.path().string(), tensors.size());
     }
-    refuse_nonfinite(program, file);
+    refuse_nonfinite(store_of(program), file);
     begin_average(program);
     program.weights_changed();
     return report;
 }
 
-void load_weights(TrainingProgram& program, const std::string& path) {
+void load_weights(const StoreView& store, const std::string& path) {
     const bool has_average = fs::exists(fs::path(path) / "ema.safetensors");
     const SafetensorsFile file(weights_file(path, has_average ? "ema.safetensors" : "weights.safetensors"));
-    read_tensors(file, weight_tensors(store_of(program)), Conversion::kAny);
-    refuse_nonfinite(program, file);
+    read_tensors(file, weight_tensors(store), Conversion::kAny);
+    refuse_nonfinite(store, file);
+}
+
+void load_weights(TrainingProgram& program, const std::string& path) {
+    load_weights(store_of(program), path);
     program.weights_changed();
 }
 

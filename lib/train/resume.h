@@ -41,5 +41,7 @@ std::string load_initial_weights(TrainingProgram& program, const RunConfig& conf
 
 // A safetensors file, or a checkpoint's weights (their moving average when it has one), for evaluation.
 void load_weights(TrainingProgram& program, const std::string& path);
+// The same into masters alone.
+void load_weights(const StoreView& store, const std::string& path);
 
 }  // namespace mpt

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,9 @@ class RunData {
     // Characters (code points) and bytes of text behind each target of the evaluation; 0: unknown.
     virtual double characters_per_target() const { return 0; }
     virtual double bytes_per_target() const { return 0; }
+    // All validation pairs as text, too long ones included; empty where there is no such text.
+    virtual std::span<const std::string> validation_sources() const { return {}; }
+    virtual std::span<const std::string> validation_references() const { return {}; }
 
     // Every shape that occurs from `start` on.
     virtual std::vector<BatchShape> training_shapes(const StreamPosition& start) const = 0;

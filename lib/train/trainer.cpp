@@ -186,7 +186,7 @@ bool Trainer::is_due(const Duration& every) const {
 // Returns whether this is the best so far. When a signal cuts it short, it is made up for after a resume.
 bool Trainer::evaluate_now() {
     std::optional<EvaluationRow> evaluation =
-        evaluate(*program_, *data_, WeightsToUse::kAverageIfThere, request_.stop);
+        evaluate(*program_, *data_, WeightsToUse::kAverageIfThere, request_.stop, bleu_.get());
     state_.evaluation_due = !evaluation.has_value();
     if (!evaluation) return false;
     EvaluationRow& row = *evaluation;

@@ -72,7 +72,8 @@ bool Trainer::prepare() {
     program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_));
     if (must_stop()) return false;
     expect_batches(*program_, *data_, position);
-    program_->check_fits(program_->available_bytes());
+    bleu_ = make_bleu_scorer(config_, *data_);
+    program_->check_fits(program_->available_bytes() - (bleu_ ? bleu_->working_bytes() : 0));
     feed_ = data_->training_feed(position);
     program_->allocate();
     program_->initialize(config_.seed);
@@ -115,6 +116,8 @@ void Trainer::announce() {
     for (const std::string& warning : warnings_for(config_, data_->description.updates_per_epoch))
         log_->warn(warning);
     for (const std::string& notice : start_.notices) log_->warn(notice);
+    if (config_.checkpoint.best == BestMetric::kBleu && !bleu_)
+        log_->warn("the data has no text to translate: there is no BLEU, and so no best checkpoint");
     const DataDescription& d = data_->description;
     log_->say(fmt::format("run {} in {}", config_.name, directory_.path().string()));
     log_->say("data: " + data_->summary());

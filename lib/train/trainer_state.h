@@ -78,6 +78,7 @@ class Trainer {
     std::string start_line_;  // what the weights start from, when not from their initialisers
     std::unique_ptr<RunData> data_;
     std::unique_ptr<TrainingProgram> program_;
+    std::unique_ptr<BleuScorer> bleu_;  // null when not wanted
     std::unique_ptr<BatchFeed> feed_;
     std::unique_ptr<RunLog> log_;
     std::unique_ptr<RunWatch> watch_;

@@ -70,8 +70,13 @@ TEST_CASE("usage errors are exit 2 and one line") {
 
 TEST_CASE("help, version and keys are exit 0") {
     const test::ScratchFolder folder;
-    for (const auto& words : std::vector<std::vector<std::string>>{
-             {"--help"}, {"--version"}, {"keys"}, {"keys", "--help"}, {"eval", "--help"}}) {
+    for (const auto& words : std::vector<std::vector<std::string>>{{"--help"},
+                                                                   {"--version"},
+                                                                   {"keys"},
+                                                                   {"keys", "--help"},
+                                                                   {"eval", "--help"},
+                                                                   {"generate", "--help"},
+                                                                   {"translate", "--help"}}) {
         const test::Finished finished = call(folder, words);
         CHECK(finished.exit_code == 0);
         CHECK(finished.err.empty());

@@ -25,6 +25,7 @@ struct Finished {
 struct Surroundings {
     std::vector<std::string> environment = {};
     rlim_t file_size_limit = RLIM_INFINITY;  // a disk that is full after so many bytes
+    std::filesystem::path input = {};        // what it reads; empty: what the test reads
 };
 
 class Process {
@@ -41,6 +42,7 @@ class Process {
         for (const std::string& setting : surroundings.environment) putenv(strdup(setting.c_str()));
         const rlimit limit{surroundings.file_size_limit, surroundings.file_size_limit};
         if (surroundings.file_size_limit != RLIM_INFINITY) setrlimit(RLIMIT_FSIZE, &limit);
+        if (!surroundings.input.empty()) dup2(open(surroundings.input.c_str(), O_RDONLY), STDIN_FILENO);
         redirect(out_, STDOUT_FILENO);
         redirect(err_, STDERR_FILENO);
         execv(argv[0], argv.data());

@@ -79,7 +79,7 @@ TEST_CASE("BLEU: smoothing, brevity and sums over a corpus") {
     CHECK(score.score == Approx(34.844928509543394).epsilon(1e-12));
     CHECK(with(BleuSmoothing::kFloor).score == Approx(23.30220811835367).epsilon(1e-12));
     CHECK(with(BleuSmoothing::kAddK).score == Approx(44.12484512922978).epsilon(1e-12));
-    CHECK(with(BleuSmoothing::kNone).score == 0);
+    CHECK(with(BleuSmoothing::kOff).score == 0);
     BleuCounts sum = bleu_counts(hypotheses[0], std::span(references).first(1));
     sum += bleu_counts(hypotheses[1], std::span(references).last(1));
     CHECK(sum == score.counts);

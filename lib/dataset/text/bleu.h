@@ -15,7 +15,7 @@ constexpr std::size_t kBleuOrder = 4;
 
 // What becomes of an order without a match. Exp halves a stand-in for each such order (NIST), floor takes
 // `value` for the matches, add-k adds `value` to both counts from bigrams on.
-enum class BleuSmoothing { kExp, kFloor, kAddK, kNone };
+enum class BleuSmoothing { kExp, kFloor, kAddK, kOff };
 
 struct BleuOptions {
     bool lower_case = false;
