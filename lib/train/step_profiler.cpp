@@ -7,6 +7,7 @@
 
 #include "exec/executor.h"
 #include "forecast/cpu.h"
+#include "graph/op.h"
 
 namespace mpt {
 
