@@ -79,7 +79,8 @@ class LineTranslator {
         if (shows_progress_) fmt::print(stderr, "\r{} lines\n", num_done_);
         if (num_cut_ > 0)
             fmt::print(stderr,
-                       "mpt-train: {} lines are longer than the {} tokens of the model and were cut\n",
+                       "mpt-train: {} of the lines had more than {} tokens, all that the model takes, and "
+                       "were cut\n",
                        num_cut_, longest());
     }
 

@@ -45,6 +45,7 @@ class Translator {
     ~Translator();
 
     InferenceWeights& weights() { return weights_; }
+    const InferenceWeights& weights() const { return weights_; }
     // Called after each step with the number of sentences done; false stops.
     using Progress = std::function<bool(std::int64_t done)>;
     // Of sources without specials, in their order; a source longer than the context is cut, an empty one has

@@ -1,5 +1,7 @@
 #include "train/bleu_scorer.h"
 
+#include <fmt/core.h>
+
 #include "dataset/text/bleu.h"
 #include "train/text_model.h"
 
@@ -7,12 +9,19 @@ namespace mpt {
 
 BleuScorer::BleuScorer(const RunConfig& config, const RunData& data)
     : data_(data),
+      beam_(config.translation.beam),
       translator_(translator_options(config, data.description.vocabulary, *data.tokenizers().target)) {
     std::span<const std::string> lines = data.validation_sources();
     if (const auto limit = config.translation.limit; limit && static_cast<std::size_t>(*limit) < lines.size())
         lines = lines.first(static_cast<std::size_t>(*limit));
     for (const std::string& line : lines)
         sources_.push_back(encode_source(*data.tokenizers().source, line, config.model.context));
+}
+
+std::string BleuScorer::summary() const {
+    const double bytes = static_cast<double>(translator_.weights().bytes() + working_bytes());
+    return fmt::format("BLEU: {} validation sentences, beam {}, {:.0f} MiB of weights and caches",
+                       sources_.size(), beam_, bytes / (1024 * 1024));
 }
 
 std::optional<double> BleuScorer::score(TrainingProgram& program, const StopFlag* stop) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "generate/translator.h"
@@ -19,12 +20,15 @@ class BleuScorer {
 
     // What scoring will take beyond what this object holds already.
     std::int64_t working_bytes() const { return translator_.working_bytes(sources_); }
+    // "BLEU: 1014 validation sentences, beam 1, 40 MiB of weights and caches".
+    std::string summary() const;
     // Of greedy or beam search with the program's masters, on detokenized text, as sacreBLEU scores it. Empty
     // when `stop` was raised before the end.
     std::optional<double> score(TrainingProgram& program, const StopFlag* stop);
 
   private:
     const RunData& data_;
+    std::int64_t beam_;
     std::vector<TokenIds> sources_;
     Translator translator_;
 };

@@ -125,6 +125,7 @@ void Trainer::announce() {
                           d.total_updates, batch_words(config_), num_threads(config_)));
     log_->say(program_->precision_summary());
     log_->say(program_->decay_summary());
+    if (bleu_) log_->say(bleu_->summary());
     const std::string memory = print(program_->memory());
     log_->say(memory.substr(0, memory.find_last_not_of('\n') + 1));
     if (config_.debug.dump_graph) {
