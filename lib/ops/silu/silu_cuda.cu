@@ -14,8 +14,7 @@ struct Silu {
 };
 struct SiluBackward {
     MPT_DEVICE float operator()(std::int64_t, float grad_y, float x) const {
-        const float p = sigmoid(x);
-        return grad_y * (p + x * p * (1 - p));
+        return grad_y * sigmoid(x) * (1 + x * sigmoid(-x));
     }
 };
 
