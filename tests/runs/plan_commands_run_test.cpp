@@ -95,7 +95,7 @@ TEST_CASE(
                                  Catch::Contains("best by images/s"));
     for (const char* name : {"sweep.csv", "sweep.json", "sweep.md", "sweep.svg"})
         CHECK(fs::exists(folder / "sweep" / name));
-    nlohmann::json::parse(test::file_text(folder / "sweep" / "sweep.json"));
+    CHECK(nlohmann::json::accept(test::file_text(folder / "sweep" / "sweep.json")));
     std::vector<std::string> other = words;
     other[2] = "train.batch_size=4";
     CHECK(call(folder, other).exit_code == 2);  // another sweep in the same directory

@@ -85,8 +85,11 @@ TEST_CASE("every kind of key is read") {
     CHECK(config.data.path == "/data");
     CHECK(config.data.image_size == 32);
     CHECK_FALSE(config.data.drop_last);
-    CHECK(config.data.augment ==
-          AugmentConfig{2, true, {NormalizeKind::kGiven, {0.1, 0.2, 0.3}, {1, 0.5, 1e-3}}});
+    AugmentConfig augment;
+    augment.crop_padding = 2;
+    augment.horizontal_flip = true;
+    augment.normalize = {NormalizeKind::kGiven, {0.1, 0.2, 0.3}, {1, 0.5, 1e-3}};
+    CHECK(config.data.augment == augment);
     CHECK(config.train.steps == 77);
     CHECK_FALSE(config.train.epochs);
     CHECK(config.train.micro_batch() == 24);
