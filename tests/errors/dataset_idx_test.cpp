@@ -231,7 +231,7 @@ TEST_CASE("missing data: the absolute path and the remedy") {
     check_mentions(message(), {"data.path"});
     options.path = folder.path();
     options.type = SourceType::kImageFolder;
-    check_mentions(message(), {folder.path(), "image folders"});
+    check_mentions(message(), {folder.path(), "train/<class>/"});
     options.path = folder.file("nowhere");
     options.type = SourceType::kCifar10;
     check_mentions(message(), {folder.file("nowhere"), "cifar-10-binary.tar.gz"});
