@@ -1,7 +1,7 @@
 # Finds the CUDA toolkit if there is one: sets MPT_CUDA. Without it the build is complete and runs on the CPU.
-#   -DMPT_CUDA=OFF                        leaves the CUDA backend out
+#   -DMPT_CUDA=ON                         builds it; off by default, as it has not run on a GPU yet
 #   -DMPT_CUDA_ARCHITECTURES=all          every architecture the toolkit offers of those we know (75;80;... else)
-option(MPT_CUDA "Build the CUDA backend when the toolkit is there" ON)
+option(MPT_CUDA "Build the CUDA backend when the toolkit is there" OFF)
 set(MPT_CUDA_ARCHITECTURES "90" CACHE STRING "Compute capabilities to build for: all, native, or a list as 80;90")
 
 if(MPT_CUDA)

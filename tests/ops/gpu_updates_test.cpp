@@ -107,6 +107,7 @@ StepControl control_of(bool skip) {
 
 TEST_CASE("updates on the host twin agree with their references") {
     gpu::HostTwin twin;
+    const SegmentTable table = segments();
     for (const auto& [op, attributes] : optimizers())
         for (const Regions& regions :
              {Regions{DType::f32, DType::f16, true}, Regions{DType::f32, DType::bf16, true},
@@ -121,7 +122,7 @@ TEST_CASE("updates on the host twin agree with their references") {
                     updated(*op, attributes, regions, control_of(skip), reference_kernels(), nullptr);
                 double worst = 0;
                 for (std::size_t r = 0; r < got.size(); ++r)
-                    for (const Segment& segment : segments().all())
+                    for (const Segment& segment : table.all())
                         for (std::int64_t i = segment.offset;
                              !got[r].empty() && i < segment.offset + segment.elements; ++i) {
                             const double a = got[r][static_cast<std::size_t>(i)];
