@@ -95,7 +95,8 @@ std::vector<Key> model_keys() {
         only_if(real(
                     "model.dropout", [](auto& c) -> auto& { return c.model.dropout; },
                     {.min = 0, .max = 1, .below_max = true},
-                    "share of embeddings, attention weights and branch outputs dropped in training"),
+                    "share of embeddings and branch outputs dropped in training, in gpt of attention "
+                    "weights, too"),
                 kType, text_models),
     };
 }
