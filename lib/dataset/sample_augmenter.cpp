@@ -88,14 +88,14 @@ void SampleAugmenter::jitter(std::int64_t epoch, std::int64_t sample, std::uint8
     RandomStream random = draw(seed_, epoch, sample, Part::kJitter);
     std::array<std::size_t, 4> order = {0, 1, 2, 3};
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-    std::array<float, 4> amount{};
+    std::array<double, 4> amount{};
     for (std::size_t i = 0; i < amount.size(); ++i) {
         const double strength = options_.color_jitter[i];
         const double low = i == 3 ? -strength : std::max(1 - strength, 0.0);
-        amount[i] = static_cast<float>(between(random, low, i == 3 ? strength : 1 + strength));
+        amount[i] = between(random, low, i == 3 ? strength : 1 + strength);
     }
-    constexpr std::array<void (*)(const PixelImage&, float), 4> kOps = {adjust_brightness, adjust_contrast,
-                                                                        adjust_saturation, adjust_hue};
+    constexpr std::array<void (*)(const PixelImage&, double), 4> kOps = {adjust_brightness, adjust_contrast,
+                                                                         adjust_saturation, adjust_hue};
     const PixelImage image{out, geometry_, &scratch_};
     for (const std::size_t i : order)
         if (options_.color_jitter[i] > 0) kOps[i](image, amount[i]);

@@ -111,7 +111,7 @@ def rand_augment():
              "Contrast", "Sharpness", "Posterize", "Solarize", "AutoContrast", "Equalize"]
     array = picture(24, 20, 3)
     tensor = torch.from_numpy(array).permute(2, 0, 1)
-    space = autoaugment.RandAugment()._augmentation_space(31, functional.get_image_size(tensor))
+    space = autoaugment.RandAugment()._augmentation_space(31, array.shape[:2])  # height, width
     assert list(space) == names, list(space)
     cases = []
     for index, name in enumerate(names):

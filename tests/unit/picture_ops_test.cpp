@@ -17,11 +17,11 @@ std::size_t num_different(const PictureBytes& a, const PictureBytes& b) {
 }
 
 void apply(const std::string& op, const PixelImage& image) {
-    if (op == "brightness") return adjust_brightness(image, 1.4f);
-    if (op == "contrast") return adjust_contrast(image, 0.6f);
-    if (op == "saturation") return adjust_saturation(image, 1.7f);
-    if (op == "hue") return adjust_hue(image, 0.21f);
-    if (op == "sharpness") return adjust_sharpness(image, 1.8f);
+    if (op == "brightness") return adjust_brightness(image, 1.4);
+    if (op == "contrast") return adjust_contrast(image, 0.6);
+    if (op == "saturation") return adjust_saturation(image, 1.7);
+    if (op == "hue") return adjust_hue(image, 0.21);
+    if (op == "sharpness") return adjust_sharpness(image, 1.8);
     if (op == "posterize") return posterize(image, 3);
     if (op == "solarize") return solarize(image, 100);
     if (op == "autocontrast") return autocontrast(image);

@@ -22,12 +22,23 @@ std::int64_t bytes_of(const PixelImage& image) {
     return image.geometry.bytes();
 }
 
-// factor * value + (1 - factor) * other for every value there is.
+// factor * value + (1 - factor) * other. Each weight is rounded to f32 by itself: 1.8f and 1 - 1.8f add up to
+// a little more than 1, and where value and other are alike cut_off would show it.
+struct Blend {
+    explicit Blend(double factor)
+        : value_weight(static_cast<float>(factor)), other_weight(static_cast<float>(1 - factor)) {}
+    std::uint8_t operator()(float value, float other) const {
+        return cut_off(value_weight * value + other_weight * other);
+    }
+    float value_weight, other_weight;
+};
+
+// For every value there is.
 using Table = std::array<std::uint8_t, 256>;
-Table blend_table(float factor, float other) {
+Table blend_table(double factor, float other) {
+    const Blend blend(factor);
     Table table{};
-    for (std::size_t v = 0; v < table.size(); ++v)
-        table[v] = cut_off(factor * static_cast<float>(v) + (1.0f - factor) * other);
+    for (std::size_t v = 0; v < table.size(); ++v) table[v] = blend(static_cast<float>(v), other);
     return table;
 }
 
@@ -78,11 +89,11 @@ void to_rgb(const Hsv& hsv, float rgb[3]) {
 
 }  // namespace
 
-void adjust_brightness(const PixelImage& image, float factor) {
+void adjust_brightness(const PixelImage& image, double factor) {
     look_up(image, blend_table(factor, 0));
 }
 
-void adjust_contrast(const PixelImage& image, float factor) {
+void adjust_contrast(const PixelImage& image, double factor) {
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < image.num_pixels(); ++i) {
         const std::uint8_t* pixel = image.pixels + i * image.geometry.channels;
@@ -92,29 +103,32 @@ void adjust_contrast(const PixelImage& image, float factor) {
                                                           static_cast<double>(image.num_pixels()))));
 }
 
-void adjust_saturation(const PixelImage& image, float factor) {
+void adjust_saturation(const PixelImage& image, double factor) {
     if (image.geometry.channels != 3) return;
+    const Blend blend(factor);
     for (std::int64_t i = 0; i < image.num_pixels(); ++i) {
         std::uint8_t* pixel = image.pixels + 3 * i;
-        const float grey = (1.0f - factor) * static_cast<float>(grey_of(pixel));
-        for (int c = 0; c < 3; ++c) pixel[c] = cut_off(factor * static_cast<float>(pixel[c]) + grey);
+        const float grey = static_cast<float>(grey_of(pixel));
+        for (int c = 0; c < 3; ++c) pixel[c] = blend(static_cast<float>(pixel[c]), grey);
     }
 }
 
-void adjust_hue(const PixelImage& image, float turn) {
+void adjust_hue(const PixelImage& image, double turn) {
     if (image.geometry.channels != 3) return;
+    const float change = static_cast<float>(turn);
     for (std::int64_t i = 0; i < image.num_pixels(); ++i) {
         std::uint8_t* pixel = image.pixels + 3 * i;
         Hsv hsv = to_hsv(static_cast<float>(pixel[0]) / 255, static_cast<float>(pixel[1]) / 255,
                          static_cast<float>(pixel[2]) / 255);
-        hsv.hue = hsv.hue + turn - std::floor(hsv.hue + turn);
+        hsv.hue = hsv.hue + change - std::floor(hsv.hue + change);
         float rgb[3];
         to_rgb(hsv, rgb);
-        for (int c = 0; c < 3; ++c) pixel[c] = static_cast<std::uint8_t>(rgb[c] * (256.0f - 1e-3f));
+        for (int c = 0; c < 3; ++c) pixel[c] = cut_off(rgb[c] * 255);
     }
 }
 
-void adjust_sharpness(const PixelImage& image, float factor) {
+void adjust_sharpness(const PixelImage& image, double factor) {
+    const Blend blend(factor);
     const ImageGeometry& g = image.geometry;
     if (g.height <= 2 || g.width <= 2) return;
     std::uint8_t* before = scratch_of(image);
@@ -129,7 +143,7 @@ void adjust_sharpness(const PixelImage& image, float factor) {
                                 at[step] + at[row - step] + at[row] + at[row + step];
                 blurred = std::nearbyint(static_cast<float>(sum) / 13);
             }
-            image.pixels[y * row + x] = cut_off(factor * static_cast<float>(*at) + (1 - factor) * blurred);
+            image.pixels[y * row + x] = blend(static_cast<float>(*at), blurred);
         }
     }
 }

@@ -19,11 +19,11 @@ struct PixelImage {
     std::int64_t num_pixels() const { return geometry.height * geometry.width; }
 };
 
-void adjust_brightness(const PixelImage& image, float factor);
-void adjust_contrast(const PixelImage& image, float factor);
-void adjust_saturation(const PixelImage& image, float factor);  // nothing to do for grey
-void adjust_hue(const PixelImage& image, float turn);           // in turns, -0.5..0.5
-void adjust_sharpness(const PixelImage& image, float factor);
+void adjust_brightness(const PixelImage& image, double factor);
+void adjust_contrast(const PixelImage& image, double factor);
+void adjust_saturation(const PixelImage& image, double factor);  // nothing to do for grey
+void adjust_hue(const PixelImage& image, double turn);           // in turns, -0.5..0.5
+void adjust_sharpness(const PixelImage& image, double factor);
 void posterize(const PixelImage& image, int bits);
 void solarize(const PixelImage& image, float threshold);
 void autocontrast(const PixelImage& image);

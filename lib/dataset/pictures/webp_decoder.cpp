@@ -38,41 +38,38 @@ class WebpDecoder final : public PictureDecoder {
         if (features.has_animation) fail_picture("is an animated WebP; pictures must be still");
         check_limits(features.height, features.width, limits_);
         PictureHeader header;
-        header.height = features.height;
-        header.width = features.width;
+        header.height = height_ = features.height;
+        header.width = width_ = features.width;
         header.orientation = orientation_of(bytes);
         return header;
     }
 
     DecodedPart decode(const Box& box, int, std::int64_t channels, Picture& out) override {
-        // libwebp moves the corner of a crop to even places: let it start there.
-        const std::int64_t left = box.left & ~std::int64_t{1}, top = box.top & ~std::int64_t{1};
-        const std::int64_t width = box.left + box.width - left, height = box.top + box.height - top;
+        // libwebp's own crop makes the colours at its edges without what lies beyond: decode all of it.
         Picture& decoded = channels == 3 ? out : colour_;
-        decoded.reshape(height, width, 3);
-        WebPDecoderConfig config;
-        if (!WebPInitDecoderConfig(&config)) fail_picture("libwebp is of another version");
-        config.options.use_cropping = 1;
-        config.options.crop_left = static_cast<int>(left);
-        config.options.crop_top = static_cast<int>(top);
-        config.options.crop_width = static_cast<int>(width);
-        config.options.crop_height = static_cast<int>(height);
-        config.output.colorspace = MODE_RGB;
-        config.output.is_external_memory = 1;
-        config.output.u.RGBA = {decoded.row(0), static_cast<int>(decoded.stride()),
-                                static_cast<std::size_t>(decoded.stride() * height)};
-        const VP8StatusCode status = WebPDecode(bytes_.data(), bytes_.size(), &config);
-        WebPFreeDecBuffer(&config.output);
-        check(status);
-        if (channels == 1) {
-            out.reshape(height, width, 1);
-            to_luma(decoded.row(0), height * width, out.row(0));
-        }
-        return {out.view().part({box.top - top, box.left - left, box.height, box.width}),
-                {0, 0, static_cast<double>(box.height), static_cast<double>(box.width)}};
+        decode_whole(decoded);
+        const PictureView part = decoded.view().part(box);
+        const Area area{0, 0, static_cast<double>(box.height), static_cast<double>(box.width)};
+        if (channels == 3) return {part, area};
+        out.reshape(box.height, box.width, 1);
+        for (std::int64_t y = 0; y < box.height; ++y) to_luma(part.row(y), box.width, out.row(y));
+        return {out.view(), area};
     }
 
   private:
+    void decode_whole(Picture& decoded) {
+        decoded.reshape(height_, width_, 3);
+        const auto bytes = static_cast<std::size_t>(decoded.stride() * height_);
+        WebPDecoderConfig config;
+        if (!WebPInitDecoderConfig(&config)) fail_picture("libwebp is of another version");
+        config.output.colorspace = MODE_RGB;
+        config.output.is_external_memory = 1;
+        config.output.u.RGBA = {decoded.row(0), static_cast<int>(decoded.stride()), bytes};
+        const VP8StatusCode status = WebPDecode(bytes_.data(), bytes_.size(), &config);
+        WebPFreeDecBuffer(&config.output);
+        check(status);
+    }
+
     static void check(VP8StatusCode status) {
         if (status == VP8_STATUS_OK) return;
         if (status == VP8_STATUS_NOT_ENOUGH_DATA || status == VP8_STATUS_SUSPENDED)
@@ -83,6 +80,7 @@ class WebpDecoder final : public PictureDecoder {
 
     PictureLimits limits_;
     std::span<const std::uint8_t> bytes_;
+    std::int64_t height_ = 0, width_ = 0;
     Picture colour_;
 };
 
