@@ -90,7 +90,7 @@ TrainRequest request_of(const TrainOptions& options) {
 }  // namespace
 
 int train_command(const std::vector<std::string>& arguments) {
-    CLI::App app("Trains image classifiers in mixed precision, from one YAML file to a checkpoint.",
+    CLI::App app("Trains ResNets and Transformers in mixed precision, from one YAML file to a checkpoint.",
                  "mpt-train");
     TrainOptions options;
     declare(app, options);
