@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 echo "== build for this GPU"
-cmake -S . -B build-gpu -G Ninja -DMPT_CUDA_ARCHITECTURES=native "${launcher[@]}" >"$work/cmake.log" 2>&1 ||
+cmake -S . -B build-gpu -G Ninja -DMPT_CUDA=ON -DMPT_CUDA_ARCHITECTURES=native "${launcher[@]}" >"$work/cmake.log" 2>&1 ||
   { tail -20 "$work/cmake.log" >&2; exit 1; }
 ninja -C build-gpu mpt-train ops_tests | tail -1
 trainer=build-gpu/app/mpt-train

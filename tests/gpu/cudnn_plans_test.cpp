@@ -63,6 +63,7 @@ std::string line_of(const CudnnTarget& target, const std::string& arch, Convolut
         on_tensor_cores += plans.front().tensor_core ? 1 : 0;
         workspace = std::max(workspace, plans.front().workspace_bytes);
     }
+    if (planned == 0) without = "\n    own kernel for all of them";
     const char* name = kind == ConvolutionKind::kForward        ? "forward"
                        : kind == ConvolutionKind::kBackwardData ? "backward_data"
                                                                 : "backward_weight";
