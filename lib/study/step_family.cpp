@@ -4,6 +4,9 @@
 
 #include "core/error.h"
 #include "exec/store.h"
+#include "ops/batch_norm/batch_norm.h"
+#include "ops/batch_norm_fold/batch_norm_fold.h"
+#include "ops/reshape/reshape.h"
 #include "train/program_graphs.h"
 
 namespace mpt {
@@ -28,6 +31,46 @@ void enable_regions(VariableTable& variables, PrecisionMode mode) {
                      variables.parameter_elements());
 }
 
+// A line through two sizes, at a third.
+struct Line {
+    std::int64_t first, second, wanted;
+    std::int64_t through(std::int64_t a, std::int64_t b) const {
+        return a + (b - a) * (wanted - first) / (second - first);
+    }
+    Shape through(const Shape& a, const Shape& b) const {
+        std::vector<std::int64_t> dims = a.dims();
+        const std::vector<std::int64_t>& other = b.dims();
+        for (std::size_t d = 0; d < dims.size() && d < other.size(); ++d)
+            dims[d] = through(dims[d], other[d]);
+        return Shape(std::move(dims));
+    }
+};
+
+template <typename T>
+Attributes with_count(const Node& a, const Node& b, const Line& line) {
+    T attributes = a.attributes.as<T>();
+    attributes.count = line.through(attributes.count, b.attributes.as<T>().count);
+    return attributes;
+}
+
+// The ops whose attributes speak of the micro-batch.
+Attributes attributes_between(const Node& a, const Node& b, const Line& line) {
+    if (a.attributes == b.attributes) return a.attributes;
+    if (a.op == &running_statistics_op) return with_count<RunningStatisticsAttributes>(a, b, line);
+    if (a.op == &batch_norm_fold_op) return with_count<BatchNormFoldAttributes>(a, b, line);
+    if (a.op == &batch_norm_backward_fold_op) return with_count<BatchNormBackwardFoldAttributes>(a, b, line);
+    MPT_CHECK(a.op == &reshape_op, "attributes of " + a.name + " depend on the micro-batch");
+    return ReshapeAttributes{
+        line.through(a.attributes.as<ReshapeAttributes>().shape, b.attributes.as<ReshapeAttributes>().shape)};
+}
+
+bool same_form(const Graph& a, const Graph& b) {
+    return a.values.size() == b.values.size() &&
+           std::ranges::equal(a.nodes, b.nodes, [](const Node& x, const Node& y) {
+               return x.op == y.op && x.inputs == y.inputs && x.outputs == y.outputs;
+           });
+}
+
 }  // namespace
 
 StepFamily::StepFamily(RunConfig config, const DataDescription& data, int num_threads, StepVariant variant)
@@ -38,7 +81,7 @@ StepFamily::StepFamily(RunConfig config, const DataDescription& data, int num_th
     const GraphContext context{config, data, variables_, cpu_kernels(), num_threads, nullptr};
     graph_ = micro_step_graph(context, shape_).graph;
     second_ = micro_step_graph(context, {second_rows_, shape_.length, shape_.source_length}).graph;
-    MPT_CHECK(graph_.values.size() == second_.values.size(), "the graph's form depends on the micro-batch");
+    MPT_CHECK(same_form(graph_, second_), "the graph's form depends on the micro-batch");
     const UpdateConfig update = update_config(config, data.updates_per_epoch, data.total_updates,
                                               decay_groups(variables_, {}).segments);
     enable_regions(variables_, variant.mode);
@@ -49,13 +92,13 @@ StepFamily::StepFamily(RunConfig config, const DataDescription& data, int num_th
 
 Graph StepFamily::at(std::int64_t rows) const {
     Graph graph = graph_;
+    const Line line{shape_.rows, second_rows_, rows};
     for (std::size_t v = 0; v < graph.values.size(); ++v) {
-        std::vector<std::int64_t> dims = graph.values[v].type.shape.dims();
-        const std::vector<std::int64_t>& other = second_.values[v].type.shape.dims();
-        for (std::size_t d = 0; d < dims.size() && d < other.size(); ++d)
-            dims[d] += (other[d] - dims[d]) * (rows - shape_.rows) / (second_rows_ - shape_.rows);
-        graph.values[v].type.shape = Shape(std::move(dims));
+        Shape& shape = graph.values[v].type.shape;
+        shape = line.through(shape, second_.values[v].type.shape);
     }
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+        graph.nodes[n].attributes = attributes_between(graph.nodes[n], second_.nodes[n], line);
     return graph;
 }
 

@@ -1,5 +1,6 @@
 // The micro-step of a run at any micro-batch, without kernels and without allocation: compiled by the whole
-// pipeline at two sizes, every other size lies on the line through them, dimension by dimension.
+// pipeline at two sizes, every other size lies on the line through them: each dimension, and each attribute
+// that counts elements.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "backends/cpu/threads.h"
 #include "graph/op.h"
@@ -92,11 +93,45 @@ bool is_source(const Value& value) {
            value.store->region != Region::kControl;
 }
 
-std::string nonfinite_of(const Executor& executor, const Node& node) {
+// Of stored values that hold some non-finite number.
+using Spoiled = std::map<ValueId, ValueStatistics>;
+
+bool overwrites(const Executor& executor, const Node& node, ValueId in) {
+    return std::ranges::any_of(node.outputs,
+                               [&](ValueId out) { return executor.address(out) == executor.address(in); });
+}
+
+// What nodes update in place is seen only afterwards, so what it held before must be known.
+Spoiled spoiled_before(const Executor& executor, TrainingProgram& program) {
+    const Graph& graph = executor.plan().graph;
+    Spoiled spoiled;
+    for (const Node& node : graph.nodes)
+        for (const ValueId in : node.inputs) {
+            if (in == kNone || graph.value(in).kind != ValueKind::kStored || !is_source(graph.value(in)) ||
+                !is_float(graph.type(in).dtype) || !overwrites(executor, node, in))
+                continue;
+            const StoreRef& at = *graph.value(in).store;
+            const std::byte* data = program.region(at.region) +
+                                    at.offset * static_cast<std::int64_t>(size_of(graph.type(in).dtype));
+            const ValueStatistics statistics = statistics_of(data, graph.type(in));
+            if (statistics.nonfinite > 0) spoiled.emplace(in, statistics);
+        }
+    return spoiled;
+}
+
+ValueStatistics statistics_before(const Executor& executor, const Node& node, ValueId in,
+                                  const Spoiled& spoiled) {
+    if (!overwrites(executor, node, in))
+        return statistics_of(executor.fetch(in).data(), executor.plan().graph.type(in));
+    const auto found = spoiled.find(in);
+    return found == spoiled.end() ? ValueStatistics{} : found->second;
+}
+
+std::string nonfinite_of(const Executor& executor, const Node& node, const Spoiled& spoiled) {
     const Graph& graph = executor.plan().graph;
     for (const ValueId in : node.inputs) {
         if (in == kNone || !is_float(graph.type(in).dtype) || !is_source(graph.value(in))) continue;
-        const ValueStatistics statistics = statistics_of(executor.fetch(in).data(), graph.type(in));
+        const ValueStatistics statistics = statistics_before(executor, node, in, spoiled);
         const bool stored = graph.value(in).kind == ValueKind::kStored;
         if (statistics.nonfinite > 0)
             return describe(graph, in, (stored ? "stored, read by " : "input, read by ") + node.name,
@@ -132,9 +167,13 @@ void TrainingProgram::replay(float loss_scale, const StepObserver& observer) {
 }
 
 std::string TrainingProgram::first_nonfinite(float loss_scale) {
+    impl_->require_store();
+    const auto found = impl_->micro_steps.find(impl_->last_micro_batch.shape);
+    if (found == impl_->micro_steps.end()) return {};
+    const Spoiled spoiled = spoiled_before(*found->second.executor, *this);
     std::string first;
     replay(loss_scale, [&](const Executor& executor, const PlannedStep& step) {
-        if (first.empty()) first = nonfinite_of(executor, executor.plan().graph.node(step.node));
+        if (first.empty()) first = nonfinite_of(executor, executor.plan().graph.node(step.node), spoiled);
     });
     return first;
 }

@@ -117,6 +117,17 @@ TEST_CASE("a NaN in a weight is named as the weight, before what it spoils") {
     }
 }
 
+TEST_CASE("a NaN in running statistics is named as stored, not as the update's output") {
+    Fixture fixture(PrecisionMode::kFp32);
+    fixture.step();
+    const int index = fixture.program->variables().find("layer2.0.bn1.running_var");
+    REQUIRE(index >= 0);
+    float* statistics = reinterpret_cast<float*>(fixture.program->region(Region::kStatistics));
+    statistics[fixture.program->variables()[index].offset] = std::numeric_limits<float>::quiet_NaN();
+    CHECK_THAT(fixture.program->first_nonfinite(1),
+               Catch::StartsWith("layer2.0.bn1.running_var (stored, read by ") && Catch::Contains("1 of "));
+}
+
 TEST_CASE("looking changes nothing: gradients, statistics and control stay to the bit") {
     Fixture fixture(PrecisionMode::kAmpFp16);
     fixture.step();
@@ -161,10 +172,25 @@ TEST_CASE("statistics of a tensor by hand") {
     CHECK(bin(-20) == 1);
 }
 
-TEST_CASE("tiny gradients are flushed at scale 1/1024, and the recommended scale brings them back") {
+// The share of f16 gradients that a smaller scale would flush, by exponents alone: f16 rounds what is below
+// 2^-25 to zero.
+double flushed_by_exponents(const HistogramReport& report, float scale) {
+    const int shift = std::ilogb(report.loss_scale / scale);
+    double lost = 0, elements = 0;
+    for (const ValueHistogram& value : report.values) {
+        if (value.phase != "backward" || value.dtype != "f16") continue;
+        elements += static_cast<double>(value.statistics.elements);
+        for (int e = ValueStatistics::kLowest; e < shift - 25; ++e)
+            lost += static_cast<double>(
+                value.statistics.exponents[static_cast<std::size_t>(e - ValueStatistics::kLowest)]);
+    }
+    return lost / elements;
+}
+
+TEST_CASE("flushed gradients are those the exponents foretell, and the recommended scale brings them back") {
     Fixture fixture(PrecisionMode::kAmpFp16);
     fixture.step();
-    const HistogramReport before = look_at_values(*fixture.program, 0x1p-10F);
+    const HistogramReport before = look_at_values(*fixture.program, 0x1p-16F);
     REQUIRE(before.recommended.has_value());
     CHECK(before.flushed > 0.05);
     CHECK_FALSE(before.worst.empty());
@@ -172,6 +198,10 @@ TEST_CASE("tiny gradients are flushed at scale 1/1024, and the recommended scale
     CHECK(after.flushed < 0.002);
     CHECK(*after.recommended == *before.recommended);
     for (const ValueHistogram& value : after.values) CHECK(value.statistics.nonfinite == 0);
+    // Closely while few are lost: gradients made of flushed ones are not counted by the exponents.
+    for (const float scale : {0x1p-10F, 0x1p-13F})
+        CHECK(look_at_values(*fixture.program, scale).flushed ==
+              Approx(flushed_by_exponents(after, scale)).epsilon(0.15));
     CHECK(*look_at_values(*fixture.program, 0x1p40F).recommended < 0x1p40F);
     CHECK_FALSE(look_at_values(*Fixture(PrecisionMode::kFp32).program, 1).recommended.has_value());
 }

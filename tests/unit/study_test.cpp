@@ -77,6 +77,27 @@ TEST_CASE("a micro-step between two sizes is what the pipeline makes of it") {
         }
 }
 
+TEST_CASE("a micro-step of a GPT and of a translator between two sizes is the pipeline's, too") {
+    for (const ModelType type : {ModelType::kGpt, ModelType::kTransformer}) {
+        RunConfig config;
+        config.name = "plan";
+        config.threads = 2;
+        config.model.type = type;
+        config.train.batch_size = 4;
+        const StepVariant variant{PrecisionMode::kAmpFp16, Recompute::kOff, Style::kFused};
+        config.precision.mode = variant.mode;
+        DataDescription data;
+        data.vocabulary = 64;
+        data.micro_batch = {4, 16, type == ModelType::kTransformer ? 16 : 0};
+        const StepFamily family(config, data, 2, variant);
+        VariableTable variables;
+        const GraphContext context{config, data, variables, cpu_kernels(), 2, nullptr};
+        for (const std::int64_t batch : {1, 6, 24})
+            CHECK(print(family.at(batch)) ==
+                  print(micro_step_graph(context, {batch, 16, data.micro_batch.source_length}).graph));
+    }
+}
+
 TEST_CASE("planned memory is the arena of the run, for two models in five modes") {
     for (const PrecisionMode mode : {PrecisionMode::kFp32, PrecisionMode::kTf32, PrecisionMode::kAmpFp16,
                                      PrecisionMode::kAmpBf16, PrecisionMode::kFp16Pure})
