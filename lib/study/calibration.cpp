@@ -46,6 +46,8 @@ std::optional<RunConfig> config_of(const PublishedRate& rate) {
     model.width = 1024;
     model.heads = 16;
     model.vocabulary_size = 33708;
+    model.dropout = 0.1;  // the published runs drop and smooth, too
+    config.train.label_smoothing = 0.1;
     config.data.sequence_length = kLength;
     config.train.batch_tokens = rate.batch * kLength;
     return config;
