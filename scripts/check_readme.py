@@ -10,7 +10,7 @@ import sys
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 PATH = re.compile(r"(?<![\w./~-])((?:\.ci|app|lib|configs|data|scripts|tests)/[\w./+*-]*[\w*/])")
 # Places that a reader makes by following the text.
-MADE_LATER = ("my_", "<", "runs/")
+MADE_LATER = ("my_", "<", "runs/", "data/kjv", "data/de-en")
 
 
 def names_in(text):
