@@ -1,4 +1,4 @@
-// A build without the CUDA toolkit.
+// A build without the CUDA backend.
 #include "backends/cuda/device.h"
 #include "backends/cuda/gemm_variants.h"
 #include "core/error.h"
@@ -10,7 +10,7 @@ bool built_with_cuda() {
 }
 
 DeviceCount count_devices() {
-    return {0, "this build has no CUDA backend: cmake found no nvcc"};
+    return {0, "this build has no CUDA backend; cmake -DMPT_CUDA=ON adds it where the toolkit is"};
 }
 
 std::unique_ptr<Device> open_device(int index) {
