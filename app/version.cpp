@@ -32,7 +32,7 @@ std::string version_text() {
     text += fmt::format("CPU backend: built, {} usable cores\n", cpu::num_usable_cores());
     text += gpu::built_with_cuda()
                 ? fmt::format("CUDA backend: built, {}\n", gpu_text())
-                : "CUDA backend: not built (no CUDA toolkit with cuDNN when this was compiled)\n";
+                : "CUDA backend: not built (cmake -DMPT_CUDA=ON where the toolkit and cuDNN are)\n";
     return text;
 }
 
