@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
 #include "command_line.h"
 #include "commands.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "dataset/dataset.h"
 #include "dataset/pictures/encoders.h"
@@ -104,16 +104,13 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     options.end_epoch = -1;
     options.workers = std::max(options.workers, 1);
     BatchStream stream(*opened.source, options);
-    const auto now = [] {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    };
     stream.next();  // threads and caches
-    const double begin = now();
+    const double begin = now_seconds();
     std::int64_t images = 0;
     double at = begin;
     while (at - begin < seconds && stop.asked() == 0) {
         images += stream.next().batch->count;
-        at = now();
+        at = now_seconds();
     }
     fmt::print("loader: {:.1f} images/s with {} workers, {} images in {:.1f} s\n",
                static_cast<double>(images) / (at - begin), options.workers, images, at - begin);

@@ -5,17 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
 
+#include "core/clock.h"
+
 namespace mpt {
 namespace {
-
-double now_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 int columns_of(std::FILE* out) {
     winsize size{};

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/column_sums.h"
 #include "backends/cuda/rows.h"
+#include "ops/cuda_kernel.h"
 
 namespace mpt::gpu {
 inline namespace MPT_GPU_BUILD {
@@ -154,6 +155,32 @@ void norm_backward(Device& device, const NormBackward<T>& n, void* workspace) {
                                                                   std::integral_constant<int, pack>) {
         launch(device, row_launch<lanes>(n.rows), norm_backward_kernel<lanes, pack, centre, T>, n);
     });
+}
+
+// layer_norm_backward: (grad_y, x, gain, mean, rstd) -> grad_x, grad_gain, grad_bias. Input `other`, where
+// there is one, is added to grad_x.
+template <int other = -1>
+void run_layer_norm_backward(const Call& s, const KernelArgs& a) {
+    with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        NormBackward<T> n{};
+        n.grad_y = a.in<T>(0);
+        n.x = a.in<T>(1);
+        if constexpr (other >= 0) n.other = a.in<T>(other);
+        n.gain = a.in<float>(2);
+        n.mean = a.in<float>(3);
+        n.rstd = a.in<float>(4);
+        n.grad_x = a.out<T>(0);
+        n.grad_gain = a.out<float>(1);
+        n.grad_bias = a.out<float>(2);
+        n.width = s.in(0).shape[-1];
+        n.rows = elements_of(s) / n.width;
+        norm_backward<Centre::kMean>(*s.device, n, a.workspace);
+    });
+}
+
+inline std::size_t layer_norm_sums_bytes(const Call& s) {
+    const std::int64_t width = s.in(0).shape[-1];
+    return column_sums_bytes(*s.device, s.in(0).shape.num_elements() / width, width, 2);
 }
 
 }  // namespace MPT_GPU_BUILD

@@ -5,9 +5,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/philox.h"
 #include "dataset/text/pair_batches.h"
@@ -153,10 +153,6 @@ Pairs open_pairs(const RunConfig& config) {
     return pairs;
 }
 
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 BatchShape shape_of(const PairBucket& bucket) {
     return {.rows = bucket.rows, .length = bucket.length, .source_length = bucket.length};
 }
@@ -189,7 +185,7 @@ class PairFeed : public BatchFeed {
     }
 
     FeedItem next() override {
-        const double begin = seconds_now();
+        const double begin = now_seconds();
         if (index_ == window_.size() && !fill_window()) return {};
         FeedItem item;
         item.batch = &window_[index_]->batch;
@@ -198,7 +194,7 @@ class PairFeed : public BatchFeed {
         item.num_micro = static_cast<std::int64_t>(window_.size());
         item.epoch = window_epoch_;
         item.after = {at_.epoch, at_.batch};
-        item.wait_ms = 1000 * (seconds_now() - begin);
+        item.wait_ms = 1000 * (now_seconds() - begin);
         return item;
     }
 

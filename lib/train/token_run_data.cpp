@@ -2,9 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/philox.h"
 #include "dataset/text/text_file.h"
@@ -113,10 +113,6 @@ Tokens open_tokens(const RunConfig& config, std::int64_t length) {
     return tokens;
 }
 
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 void fill(MicroBatch& batch, const TokenBatch& tokens) {
     batch.shape = {.rows = tokens.rows, .length = tokens.length};
     batch.weight = tokens.num_targets;
@@ -138,7 +134,7 @@ class RandomFeed : public BatchFeed {
           update_(start.epoch * updates_per_epoch + start.offset / batch_size_) {}
 
     FeedItem next() override {
-        const double begin = seconds_now();
+        const double begin = now_seconds();
         tokens_ = random_windows(stream_, shape_, seed_, update_, micro_);
         fill(batch_, tokens_);
         FeedItem item;
@@ -152,7 +148,7 @@ class RandomFeed : public BatchFeed {
             micro_ = 0;
         }
         item.after = {update_ / updates_per_epoch_, update_ % updates_per_epoch_ * batch_size_};
-        item.wait_ms = 1000 * (seconds_now() - begin);
+        item.wait_ms = 1000 * (now_seconds() - begin);
         return item;
     }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -12,10 +11,6 @@
 #include "train/trainer_state.h"
 
 namespace mpt {
-
-double now_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 TrainResult Trainer::run() {
     if (!prepare()) return stopped();

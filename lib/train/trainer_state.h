@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/clock.h"
 #include "metrics/meters.h"
 #include "train/checkpoint_store.h"
 #include "train/evaluator.h"
@@ -14,8 +15,6 @@
 #include "train/trainer.h"
 
 namespace mpt {
-
-double now_seconds();
 
 // What one update was: sums over its window, the control block after it, and the time it took.
 struct Update {

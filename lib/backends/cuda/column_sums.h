@@ -149,6 +149,59 @@ void column_sums(Device& device, std::int64_t rows, std::int64_t columns, const 
 // For sums that need nothing of a column, and store nothing.
 struct NoColumn {};
 
+// Of x.
+struct PlainSum {
+    static constexpr int kTerms = 1;
+    static constexpr bool kStores = false;
+    using Column = NoColumn;
+    MPT_DEVICE Column column(std::int64_t) const { return {}; }
+    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[1], float x) const {
+        terms[0] = x;
+        return 0;
+    }
+};
+
+// Of x and x^2.
+struct SumAndSquares {
+    static constexpr int kTerms = 2;
+    static constexpr bool kStores = false;
+    using Column = NoColumn;
+    MPT_DEVICE Column column(std::int64_t) const { return {}; }
+    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[2], float x) const {
+        terms[0] = x;
+        terms[1] = x * x;
+        return 0;
+    }
+};
+
+// Of x and x r.
+struct SumAndProduct {
+    static constexpr int kTerms = 2;
+    static constexpr bool kStores = false;
+    using Column = NoColumn;
+    MPT_DEVICE Column column(std::int64_t) const { return {}; }
+    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[2], float x, float r) const {
+        terms[0] = x;
+        terms[1] = x * r;
+        return 0;
+    }
+};
+
+// Of x, x r1 and x r2.
+struct SumAndTwoProducts {
+    static constexpr int kTerms = 3;
+    static constexpr bool kStores = false;
+    using Column = NoColumn;
+    MPT_DEVICE Column column(std::int64_t) const { return {}; }
+    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[3], float x, float r1,
+                                float r2) const {
+        terms[0] = x;
+        terms[1] = x * r1;
+        terms[2] = x * r2;
+        return 0;
+    }
+};
+
 // Stores the sums as f32, `rows_between` rows of columns apart.
 template <int terms>
 struct StoreSums {

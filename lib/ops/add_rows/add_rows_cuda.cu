@@ -13,17 +13,6 @@ struct AddRow {
     MPT_DEVICE float operator()(std::int64_t i, float x) const { return x + gpu::widen(table[i % part]); }
 };
 
-struct Value {
-    static constexpr int kTerms = 1;
-    static constexpr bool kStores = false;
-    using Column = gpu::NoColumn;
-    MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[1], float x) const {
-        terms[0] = x;
-        return 0;
-    }
-};
-
 void run_add_rows(const gpu::Call& s, const KernelArgs& a) {
     const Shape& x = s.in(0).shape;
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
@@ -35,8 +24,8 @@ void run_add_rows_backward(const gpu::Call& s, const KernelArgs& a) {
     const Shape& grad = s.in(0).shape;
     const std::int64_t part = grad[1] * grad[2];
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::column_sums(*s.device, grad[0], part, Value{}, gpu::StoreSums<1>{{a.out<float>(0)}}, a.workspace,
-                         static_cast<float*>(nullptr), a.in<T>(0));
+        gpu::column_sums(*s.device, grad[0], part, gpu::PlainSum{}, gpu::StoreSums<1>{{a.out<float>(0)}},
+                         a.workspace, static_cast<float*>(nullptr), a.in<T>(0));
     });
     s.device->fill_zero(a.out<float>(0) + part,
                         static_cast<std::size_t>(gpu::elements_of(s) - part) * sizeof(float));

@@ -7,45 +7,6 @@ namespace mpt {
 namespace {
 
 namespace in = relu_backward_reductions_input;
-using gpu::NoColumn;
-
-struct Squares {
-    static constexpr int kTerms = 2;
-    static constexpr bool kStores = false;
-    using Column = NoColumn;
-    MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[2], float x) const {
-        terms[0] = x;
-        terms[1] = x * x;
-        return 0;
-    }
-};
-
-struct WithOne {
-    static constexpr int kTerms = 2;
-    static constexpr bool kStores = false;
-    using Column = NoColumn;
-    MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[2], float g, float r) const {
-        terms[0] = g;
-        terms[1] = g * r;
-        return 0;
-    }
-};
-
-struct WithTwo {
-    static constexpr int kTerms = 3;
-    static constexpr bool kStores = false;
-    using Column = NoColumn;
-    MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[3], float g, float r1,
-                                float r2) const {
-        terms[0] = g;
-        terms[1] = g * r1;
-        terms[2] = g * r2;
-        return 0;
-    }
-};
 
 // The gradient behind a relu, stored, and its sums. `scale` is null where the activation is x itself.
 template <int references>
@@ -94,8 +55,9 @@ struct Extent {
 void run_statistics(const gpu::Call& s, const KernelArgs& a) {
     const Extent e(s.in(0).shape);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::column_sums(*s.device, e.rows, e.channels, Squares{}, into<2>(a.out<float>(0), e.channels),
-                         a.workspace, static_cast<float*>(nullptr), a.in<T>(0));
+        gpu::column_sums(*s.device, e.rows, e.channels, gpu::SumAndSquares{},
+                         into<2>(a.out<float>(0), e.channels), a.workspace, static_cast<float*>(nullptr),
+                         a.in<T>(0));
     });
 }
 
@@ -105,11 +67,12 @@ void run_reductions(const gpu::Call& s, const KernelArgs& a) {
     float* none = nullptr;
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         if (two)
-            gpu::column_sums(*s.device, e.rows, e.channels, WithTwo{}, into<3>(a.out<float>(0), e.channels),
-                             a.workspace, none, a.in<T>(0), a.in<T>(1), a.in<T>(2));
+            gpu::column_sums(*s.device, e.rows, e.channels, gpu::SumAndTwoProducts{},
+                             into<3>(a.out<float>(0), e.channels), a.workspace, none, a.in<T>(0), a.in<T>(1),
+                             a.in<T>(2));
         else
-            gpu::column_sums(*s.device, e.rows, e.channels, WithOne{}, into<2>(a.out<float>(0), e.channels),
-                             a.workspace, none, a.in<T>(0), a.in<T>(1));
+            gpu::column_sums(*s.device, e.rows, e.channels, gpu::SumAndProduct{},
+                             into<2>(a.out<float>(0), e.channels), a.workspace, none, a.in<T>(0), a.in<T>(1));
     });
 }
 

@@ -8,31 +8,6 @@ namespace {
 
 namespace in = conv2d_backward_fused_input;
 
-struct WithOne {
-    static constexpr int kTerms = 2;
-    static constexpr bool kStores = false;
-    using Column = gpu::NoColumn;
-    MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[2], float g, float r) const {
-        terms[0] = g;
-        terms[1] = g * r;
-        return 0;
-    }
-};
-struct WithTwo {
-    static constexpr int kTerms = 3;
-    static constexpr bool kStores = false;
-    using Column = gpu::NoColumn;
-    MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[3], float g, float r1,
-                                float r2) const {
-        terms[0] = g;
-        terms[1] = g * r1;
-        terms[2] = g * r2;
-        return 0;
-    }
-};
-
 template <typename T>
 void reduce(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<Conv2dBackwardFusedAttributes>();
@@ -42,11 +17,12 @@ void reduce(const gpu::Call& s, const KernelArgs& args) {
     float *sums = args.out<float>(outputs.reductions), *none = nullptr;
     const T* grad = args.out<T>(outputs.grad_x);
     if (a.num_references == 2)
-        gpu::column_sums(*s.device, rows, c, WithTwo{}, gpu::StoreSums<3>{{sums, sums + c, sums + 2 * c}},
-                         args.workspace, none, grad, args.in<T>(in::kRef1), args.in<T>(in::kRef2));
+        gpu::column_sums(*s.device, rows, c, gpu::SumAndTwoProducts{},
+                         gpu::StoreSums<3>{{sums, sums + c, sums + 2 * c}}, args.workspace, none, grad,
+                         args.in<T>(in::kRef1), args.in<T>(in::kRef2));
     else
-        gpu::column_sums(*s.device, rows, c, WithOne{}, gpu::StoreSums<2>{{sums, sums + c}}, args.workspace,
-                         none, grad, args.in<T>(in::kRef1));
+        gpu::column_sums(*s.device, rows, c, gpu::SumAndProduct{}, gpu::StoreSums<2>{{sums, sums + c}},
+                         args.workspace, none, grad, args.in<T>(in::kRef1));
 }
 
 void run_own(const gpu::Call& s, const KernelArgs& args) {

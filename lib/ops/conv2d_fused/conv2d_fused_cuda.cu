@@ -8,18 +8,6 @@ namespace {
 
 namespace in = conv2d_fused_input;
 
-struct Squares {
-    static constexpr int kTerms = 2;
-    static constexpr bool kStores = false;
-    using Column = gpu::NoColumn;
-    MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[2], float y) const {
-        terms[0] = y;
-        terms[1] = y * y;
-        return 0;
-    }
-};
-
 void run_own(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<Conv2dFusedAttributes>();
     const Shape &x = s.in(in::kX).shape, &w = s.in(in::kW).shape, &y = s.out(0).shape;
@@ -33,7 +21,7 @@ void run_own(const gpu::Call& s, const KernelArgs& args) {
                     args.out<T>(0));
         if (!a.statistics) return;
         float* sums = args.out<float>(1);
-        gpu::column_sums(*s.device, y.num_elements() / y[3], y[3], Squares{},
+        gpu::column_sums(*s.device, y.num_elements() / y[3], y[3], gpu::SumAndSquares{},
                          gpu::StoreSums<2>{{sums, sums + y[3]}}, args.workspace, static_cast<float*>(nullptr),
                          static_cast<const T*>(args.out<T>(0)));
     });

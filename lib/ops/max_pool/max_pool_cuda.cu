@@ -80,18 +80,24 @@ gpu::Launch shape_of(const gpu::Call& s, std::int64_t elements, int pack) {
     return {.blocks = gpu::blocks_for(*s.device, elements, std::int64_t{256} * pack), .threads_meet = false};
 }
 
+// Of either direction: x is the larger side.
+template <typename Attributes>
+Pool pool_of(const Attributes& a, const Shape& x, const Shape& y) {
+    return {x[0],
+            x[1],
+            x[2],
+            x[3],
+            y[1],
+            y[2],
+            static_cast<int>(a.window),
+            static_cast<int>(a.stride),
+            static_cast<int>(a.pad)};
+}
+
 void run_forward(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<MaxPoolAttributes>();
     const Shape &x = s.in(0).shape, &y = s.out(0).shape;
-    const Pool pool{x[0],
-                    x[1],
-                    x[2],
-                    x[3],
-                    y[1],
-                    y[2],
-                    static_cast<int>(a.window),
-                    static_cast<int>(a.stride),
-                    static_cast<int>(a.pad)};
+    const Pool pool = pool_of(a, x, y);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(*s.device, shape_of(s, y.num_elements(), pack), forward_kernel<pack, T>, pool,
@@ -103,15 +109,7 @@ void run_forward(const gpu::Call& s, const KernelArgs& args) {
 void run_backward(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<MaxPoolBackwardAttributes>();
     const Shape &x = s.out(0).shape, &y = s.in(0).shape;
-    const Pool pool{x[0],
-                    x[1],
-                    x[2],
-                    x[3],
-                    y[1],
-                    y[2],
-                    static_cast<int>(a.window),
-                    static_cast<int>(a.stride),
-                    static_cast<int>(a.pad)};
+    const Pool pool = pool_of(a, x, y);
     gpu::with_storage(s.out(0).dtype, [&]<typename T>(T) {
         with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(*s.device, shape_of(s, x.num_elements(), pack), backward_kernel<pack, T>, pool,

@@ -6,20 +6,9 @@ namespace mpt {
 
 namespace {
 
-struct Value {
-    static constexpr int kTerms = 1;
-    static constexpr bool kStores = false;
-    using Column = gpu::NoColumn;
-    MPT_DEVICE Column column(std::int64_t) const { return {}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column&, float (&terms)[1], float x) const {
-        terms[0] = x;
-        return 0;
-    }
-};
-
 void run_sum_rows(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::column_sums(*s.device, s.in(0).shape[0], s.in(0).shape[1], Value{},
+        gpu::column_sums(*s.device, s.in(0).shape[0], s.in(0).shape[1], gpu::PlainSum{},
                          gpu::StoreSums<1>{{a.out<float>(0)}}, a.workspace, static_cast<float*>(nullptr),
                          a.in<T>(0));
     });
