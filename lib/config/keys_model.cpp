@@ -98,6 +98,18 @@ std::vector<Key> model_keys() {
                     "share of embeddings and branch outputs dropped in training, in gpt of attention "
                     "weights, too"),
                 kType, text_models),
+        only_if(real(
+                    "model.attention_dropout", [](auto& c) -> auto& { return c.model.attention_dropout; },
+                    {.min = 0, .max = 1, .below_max = true},
+                    "share of attention weights dropped in training; torch.nn.Transformer drops as much of "
+                    "these as of the others"),
+                kType, {"transformer"}),
+        only_if(
+            real(
+                "model.activation_dropout", [](auto& c) -> auto& { return c.model.activation_dropout; },
+                {.min = 0, .max = 1, .below_max = true},
+                "share dropped behind the activation of the feed-forward part; torch.nn.Transformer, too"),
+            kType, {"transformer"}),
     };
 }
 

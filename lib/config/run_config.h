@@ -50,6 +50,7 @@ struct ModelConfig {
     bool bias = true;
     bool tied_embeddings = true;
     double dropout = 0;
+    double attention_dropout = 0, activation_dropout = 0;  // transformer
     bool is_text() const { return type != ModelType::kResnet; }
     bool operator==(const ModelConfig&) const = default;
 };

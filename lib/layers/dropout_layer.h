@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/error.h"
@@ -13,9 +14,7 @@ class DropoutLayer {
   public:
     // `step` (i32 [], of micro-steps) may be kNone when the probability is 0: nothing is dropped.
     DropoutLayer(GraphBuilder& builder, double probability, std::uint64_t seed, ValueId step)
-        : builder_(builder), probability_(probability), seed_(seed), step_(step) {
-        MPT_CHECK(probability == 0 || step != kNone, "dropout needs the number of the step");
-    }
+        : builder_(builder), probability_(probability), seed_(seed), step_(step) {}
 
     ValueId operator()(ValueId x, const std::string& name = "dropout") {
         const DropoutAttributes next = attributes();
@@ -24,16 +23,23 @@ class DropoutLayer {
     // For ops that drop by themselves; `step` goes with them, kNone when nothing is dropped.
     DropoutAttributes attributes() {
         if (probability_ == 0) return {};
-        return {probability_, seed_, next_stream_++};
+        MPT_CHECK(step_ != kNone, "dropout needs the number of the step");
+        return {probability_, seed_, (*next_stream_)++};
     }
     ValueId step() const { return probability_ == 0 ? kNone : step_; }
+    // Drops another share, from the same row of streams.
+    DropoutLayer with(double probability) const {
+        DropoutLayer other = *this;
+        other.probability_ = probability;
+        return other;
+    }
 
   private:
     GraphBuilder& builder_;
     double probability_;
     std::uint64_t seed_;
     ValueId step_;
-    std::uint32_t next_stream_ = 0;
+    std::shared_ptr<std::uint32_t> next_stream_ = std::make_shared<std::uint32_t>(0);
 };
 
 }  // namespace mpt

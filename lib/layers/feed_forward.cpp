@@ -9,26 +9,34 @@ namespace mpt {
 
 namespace {
 
-ValueId activated(GraphBuilder& builder, ValueId x, const FeedForwardConfig& config) {
+ValueId activated(GraphBuilder& builder, ValueId x, const FeedForwardConfig& config, DropoutLayer* dropped) {
+    const auto drop = [&](ValueId value) {
+        return dropped == nullptr ? value : (*dropped)(value, config.up_name + ".dropout");
+    };
     const ValueId up = linear_layer(builder, x, config.up, config.up_name);
     switch (config.activation) {
         case Activation::kRelu:
-            return relu(builder, up, "relu");
+            return relu(builder, drop(up), "relu");
         case Activation::kGelu:
-            return gelu(builder, up, {GeluForm::kExact}, "gelu");
+            return drop(gelu(builder, up, {GeluForm::kExact}, "gelu"));
         case Activation::kGeluTanh:
-            return gelu(builder, up, {GeluForm::kTanh}, "gelu");
+            return drop(gelu(builder, up, {GeluForm::kTanh}, "gelu"));
         case Activation::kSwiglu:
             break;
     }
     const ValueId gate = linear_layer(builder, x, config.up, config.gate_name);
-    return multiply(builder, silu(builder, gate, "silu"), up, "swiglu");
+    return drop(multiply(builder, silu(builder, gate, "silu"), up, "swiglu"));
 }
 
 }  // namespace
 
+ValueId feed_forward(GraphBuilder& builder, ValueId x, const FeedForwardConfig& config,
+                     DropoutLayer& dropped) {
+    return linear_layer(builder, activated(builder, x, config, &dropped), config.down, config.down_name);
+}
+
 ValueId feed_forward(GraphBuilder& builder, ValueId x, const FeedForwardConfig& config) {
-    return linear_layer(builder, activated(builder, x, config), config.down, config.down_name);
+    return linear_layer(builder, activated(builder, x, config, nullptr), config.down, config.down_name);
 }
 
 std::int64_t default_feed_forward_width(std::int64_t width, Activation activation) {

@@ -17,7 +17,10 @@ struct FeedForwardConfig {
     LinearConfig up, down;
     std::string up_name, gate_name, down_name;  // of the layers; gate: swiglu only, initialised like up
 };
-// x[M,C] -> [M,C].
+// x[M,C] -> [M,C]. `dropped` acts behind the activation, or before relu, which comes to the same: relu
+// is then still one with the product that follows.
+ValueId feed_forward(GraphBuilder& builder, ValueId x, const FeedForwardConfig& config,
+                     DropoutLayer& dropped);
 ValueId feed_forward(GraphBuilder& builder, ValueId x, const FeedForwardConfig& config);
 
 // The usual inner width: 4 C; for swiglu 8/3 C, which makes as many parameters, rounded up to 64.

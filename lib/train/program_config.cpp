@@ -84,6 +84,8 @@ TransformerConfig transformer_config(const RunConfig& config, std::int64_t vocab
     transformer.activation = activation_of(model, ActivationType::kRelu);
     transformer.norm_epsilon = model.norm_epsilon;
     transformer.dropout = model.dropout;
+    transformer.attention_dropout = model.attention_dropout;
+    transformer.activation_dropout = model.activation_dropout;
     transformer.seed = config.seed;
     return transformer;
 }

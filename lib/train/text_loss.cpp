@@ -7,7 +7,8 @@ namespace {
 
 // Random numbers of dropout hang on the micro-step.
 ValueId step_input(GraphBuilder& builder, const ModelConfig& model, ModelUse use) {
-    return use == ModelUse::kTrain && model.dropout > 0 ? builder.input("step", {{}, DType::i32}) : kNone;
+    const bool drops = model.dropout > 0 || model.attention_dropout > 0 || model.activation_dropout > 0;
+    return use == ModelUse::kTrain && drops ? builder.input("step", {{}, DType::i32}) : kNone;
 }
 
 double smoothing_of(const GraphContext& context, ModelUse use) {

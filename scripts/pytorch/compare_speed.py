@@ -67,7 +67,8 @@ data: {type: idx, path: /usr/share/datasets/fashion-mnist, eval_limit: 128}
     gpt_workload("gpt2-124m-64", GPT2, 4, 64, torch_steps=4, our_steps=6, bar=1.3),
     gpt_workload("gpt2-124m-256", GPT2, 4, 256, torch_steps=3, our_steps=4, bar=1.2),
     text_workload("transformer-base", "batch 32 of 32 tokens a side", "batch_tokens: 1024, label_smoothing: 0.1", """
-model: {type: transformer, depth: 6, width: 512, heads: 8, ffn_width: 2048, vocabulary_size: 8000, dropout: 0.1}
+model: {type: transformer, depth: 6, width: 512, heads: 8, ffn_width: 2048, vocabulary_size: 8000,
+  dropout: 0.1, attention_dropout: 0.1, activation_dropout: 0.1}
 data: {type: synthetic, sequence_length: 32, num_samples: 160}
 optimizer: {type: adam, lr: 0.0001, beta1: 0.9, beta2: 0.98, epsilon: 1e-9}
 """, data="batches of 32x32,", torch_steps=4, our_steps=6, bar=1.3),

@@ -86,20 +86,14 @@ class Gpt(nn.Module):
 
 
 class EncoderDecoder(nn.Module):
-    """Vaswani's Transformer, post-norm, one table for source, target and output."""
+    """Vaswani's Transformer, post-norm, one table for source, target and output; dropout where nn.Transformer has it."""
 
     def __init__(self, depth, width, heads, ffn_width, vocabulary, context, dropout):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.transformer = nn.Transformer(width, heads, depth, depth, ffn_width, dropout, batch_first=True)
-        # As published, and as mpt-train has it: no further norm behind post-norm layers ...
+        # As published, and as mpt-train has it: no further norm behind post-norm layers.
         self.transformer.encoder.norm = self.transformer.decoder.norm = None
-        # ... and dropout of embeddings and of what a sub-layer adds, not inside of the sub-layers.
-        for module in self.transformer.modules():
-            if isinstance(module, nn.MultiheadAttention):
-                module.dropout = 0.0
-            elif hasattr(module, "linear2"):
-                module.dropout.p = 0.0
         self.drop = nn.Dropout(dropout)
         angles = torch.arange(context)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
         self.register_buffer("positions", torch.stack((angles.sin(), angles.cos()), 2).flatten(1), persistent=False)

@@ -68,7 +68,7 @@ TEST_CASE("a run on text that is interrupted and resumed has the same bits") {
     RunConfig config = config_for(model, folder, "straight");
     config.train.steps = 9;
     config.train.accumulate = 2;
-    config.model.dropout = 0.1;
+    config.model.dropout = config.model.attention_dropout = config.model.activation_dropout = 0.1;
     config.precision.mode = PrecisionMode::kAmpFp16;
     test::run(config);
     RunConfig parts = config;

@@ -236,6 +236,8 @@ TEST_CASE("dropout changes a model from step to step, and recomputation draws wh
     TransformerConfig of_transformer = transformer_config(t["config"]);
     of_gpt.training = of_transformer.training = true;
     of_gpt.dropout = of_transformer.dropout = 0.3;
+    of_transformer.attention_dropout = 0.2;
+    of_transformer.activation_dropout = 0.1;
     const auto check = [](ModelRun& plain, ModelRun& recomputed, const Json& c) {
         std::vector<std::vector<float>> results;
         for (const std::int32_t step : {1, 2, 1}) {
@@ -252,6 +254,27 @@ TEST_CASE("dropout changes a model from step to step, and recomputation draws wh
     check(*gpt_run(g, {}, of_gpt), *gpt_run(g, {.recompute_blocks = true}, of_gpt), g);
     check(*transformer_run(t, {}, of_transformer),
           *transformer_run(t, {.recompute_blocks = true}, of_transformer), t);
+}
+
+TEST_CASE("each dropout of an encoder-decoder acts alone, in training only") {
+    const Json t = golden("torch_transformer")["cases"][0];
+    const auto difference = [&](auto set, bool training) {
+        TransformerConfig config = transformer_config(t["config"]);
+        config.training = training;
+        set(config);
+        const auto run = transformer_run(t, {}, config);
+        if (training) run->template set<std::int32_t>("step", {1});
+        return compare(*run, t).logits;
+    };
+    const auto residual = [](TransformerConfig& c) { c.dropout = 0.3; };
+    const auto attention = [](TransformerConfig& c) { c.attention_dropout = 0.3; };
+    const auto activation = [](TransformerConfig& c) { c.activation_dropout = 0.3; };
+    CHECK(difference(residual, true) > 1e-2);
+    CHECK(difference(attention, true) > 1e-3);
+    CHECK(difference(activation, true) > 1e-3);
+    CHECK(difference(residual, false) < 1e-4);
+    CHECK(difference(attention, false) < 1e-4);
+    CHECK(difference(activation, false) < 1e-4);
 }
 
 TEST_CASE("initial values are the papers', and weight decay finds matrices") {

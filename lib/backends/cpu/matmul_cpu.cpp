@@ -108,7 +108,6 @@ class Part {
                 k_ = share_of(cut_.elements_k, static_cast<int>(block), static_cast<int>(cut_.num_k));
                 first_ = block == 0;
                 last_ = block + 1 == cut_.num_k;
-                pack_b();
                 for (first_m_ = 0; first_m_ < num_row_panels_; first_m_ += cut_.block_m) run_rows();
             }
         }
@@ -133,21 +132,14 @@ class Part {
         Panel panel;
         std::int64_t first, across;
     };
-    // A few rows of k at a time of all panels, where panels are narrower than the rows in memory.
-    template <typename Place>
-    void pack(const MatmulOperand& operand, bool k_is_inner, const void* data, std::int64_t count,
-              const Place& place) const {
-        constexpr std::int64_t kRows = 8;
-        const std::int64_t step = k_is_inner ? depth() : kRows;
+    // Elements of k, from the first of the block on.
+    void pack_part(const MatmulOperand& operand, bool k_is_inner, const void* data, Packed to,
+                   const Range& k) const {
+        to.panel.data += k.begin * to.panel.row;
+        to.panel.k = k.end - k.begin;
         simd::with_storage(operand.dtype, [&]<typename T>(T) {
             simd::with_activation(operand.activation, [&](auto activation) {
-                for (std::int64_t p = 0; p < depth(); p += step)
-                    for (std::int64_t i = 0; i < count; ++i) {
-                        Packed to = place(i);
-                        to.panel.data += p * to.panel.row;
-                        to.panel.k = std::min(step, depth() - p);
-                        pack_panel<activation()>(static_cast<const T*>(data), k_is_inner, k_.begin + p, to);
-                    }
+                pack_panel<activation()>(static_cast<const T*>(data), k_is_inner, k_.begin + k.begin, to);
             });
         });
     }
@@ -169,30 +161,87 @@ class Part {
         else
             matmul_pack::pack_rows<activation>(from, to.across, to.panel);
     }
-    void pack_b() const {
-        pack(spec_.b, spec_.b.transposed, args_.b, count_n_, [&](std::int64_t j) {
-            return Packed{{panel_b(j), tiles_.columns, columns_of(j), 0}, column_of(j), spec_.n};
-        });
-    }
-    // Wider than a tile where the operand goes on: whole vectors are read faster.
+    // Wider than a tile where the operand goes on: whole vectors are read faster. A few rows of k at a time
+    // of all panels, where panels are narrower than the rows in memory.
     void pack_a(std::int64_t count) const {
-        pack(spec_.a, !spec_.a.transposed, args_.a, count, [&](std::int64_t i) {
-            const std::int64_t first = rows_of(first_m_ + i).begin;
-            return Packed{
-                {panel_a(i), tiles_.a_row, std::min<std::int64_t>(tiles_.a_row, spec_.m - first), 0},
-                first,
-                spec_.m};
-        });
+        constexpr std::int64_t kRows = 8;
+        const bool k_is_inner = !spec_.a.transposed;
+        const std::int64_t step = k_is_inner ? depth() : kRows;
+        for (std::int64_t k = 0; k < depth(); k += step)
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t first = rows_of(first_m_ + i).begin,
+                                   width = std::min<std::int64_t>(tiles_.a_row, spec_.m - first);
+                pack_part(spec_.a, k_is_inner, args_.a,
+                          {{panel_a(i), tiles_.a_row, width, 0, 0, tiles_.a_row}, first, spec_.m},
+                          {k, std::min(k + step, depth())});
+            }
+    }
+
+    // A panel of b is packed in parts between the tiles that use the one before it, and read from memory
+    // while they are computed. A part is some columns of the whole depth where k is the inner index, as many
+    // lines as two tiles fetch; else some rows of k and all columns, as many as one tile fetches.
+    static constexpr std::int64_t kPartsOfRows = 8;
+    std::int64_t parts_of_b() const { return spec_.b.transposed ? tiles_.columns / 8 : kPartsOfRows; }
+    Range rows_of_part(std::int64_t part) const {
+        return share_of(depth(), static_cast<int>(part), static_cast<int>(kPartsOfRows));
+    }
+    void pack_b(std::int64_t j, std::int64_t part) const {
+        Packed to{{panel_b(j), tiles_.columns, columns_of(j), 0, 0, tiles_.columns}, column_of(j), spec_.n};
+        Range k{0, depth()};
+        if (spec_.b.transposed) {
+            to.panel.first = part * 8;
+            to.panel.last = to.panel.first + 8;
+        } else {
+            k = rows_of_part(part);
+        }
+        pack_part(spec_.b, spec_.b.transposed, args_.b, to, k);
+    }
+    // What the tile of row panel `i` fetches of panel j of b.
+    void fetch_ahead(TileArgs& tile, std::int64_t i, std::int64_t j) const {
+        const auto bytes = static_cast<std::int64_t>(size_of(spec_.b.dtype));
+        const std::int64_t k = k_.begin * tiles_.values;
+        const char* from = static_cast<const char*>(args_.b);
+        if (spec_.b.transposed) {
+            constexpr std::int64_t kLines = 4;
+            const std::int64_t first = i * kLines, row = spec_.k * bytes;
+            if (first + kLines > columns_of(j)) return;
+            tile.ahead = from + (column_of(j) + first) * row + k * bytes;
+            tile.ahead_step = 16 * tiles_.values * bytes;
+            for (std::int64_t line = 0; line < kLines; ++line) tile.ahead_lines[line] = line * row;
+        } else {
+            if (i >= kPartsOfRows || columns_of(j) < tiles_.columns) return;
+            const std::int64_t row = spec_.n * bytes,
+                               second = tiles_.values == 2 ? row : tiles_.columns * bytes / 2;
+            tile.ahead = from + (k + rows_of_part(i).begin * tiles_.values) * row + column_of(j) * bytes;
+            tile.ahead_step = 2 * tiles_.values * row;
+            tile.ahead_lines[1] = second;
+            tile.ahead_lines[2] = tiles_.values * row;
+            tile.ahead_lines[3] = tiles_.values * row + second;
+        }
     }
 
     void run_rows() {
         const std::int64_t count = std::min(cut_.block_m, num_row_panels_ - first_m_);
+        const bool packs = first_m_ == 0;
+        const std::int64_t parts = parts_of_b();
         pack_a(count);
-        for (std::int64_t j = 0; j < count_n_; ++j)
-            for (std::int64_t i = 0; i < count; ++i) run_tile(i, j);
+        if (packs)
+            for (std::int64_t part = 0; part < parts; ++part) pack_b(0, part);
+        for (std::int64_t j = 0; j < count_n_; ++j) {
+            const bool goes_on = packs && j + 1 < count_n_;
+            std::int64_t packed = 0;
+            for (std::int64_t i = 0; i < count; ++i) {
+                run_tile(i, j, goes_on);
+                if (!goes_on) continue;
+                const std::int64_t fetched = spec_.b.transposed ? (i + 1) / 2 : i + 1;
+                for (; packed < std::min(fetched, parts); ++packed) pack_b(j + 1, packed);
+            }
+            if (goes_on)
+                for (; packed < parts; ++packed) pack_b(j + 1, packed);
+        }
     }
 
-    void run_tile(std::int64_t i, std::int64_t j) const {
+    void run_tile(std::int64_t i, std::int64_t j, bool goes_on) const {
         const Range rows = rows_of(first_m_ + i);
         const std::int64_t count = rows.end - rows.begin, column = column_of(j), columns = columns_of(j);
         TileArgs tile{.a = panel_a(i), .b = panel_b(j), .k = depth(), .add = !first_ || spec_.accumulate};
@@ -201,25 +250,21 @@ class Part {
             std::fill(std::copy_n(args_.bias + column, columns, bias), std::end(bias), 0.0f);
             tile.start = bias;
         }
-        // Comes while the tile is computed; more lines at a time than these would be dropped.
+        if (goes_on) fetch_ahead(tile, i, j + 1);
+        const void* soon = nullptr;
         if (cut_.direct)
-            prefetch(args_.c, rows, column, columns);
+            soon = args_.c;
         else if (last_ && spec_.derivative_at_x != Pointwise::kIdentity)
-            prefetch(args_.x, rows, column, columns);
+            soon = args_.x;
+        if (soon != nullptr && columns == tiles_.columns) {
+            const auto bytes = static_cast<std::int64_t>(size_of(spec_.c));
+            tile.soon = static_cast<const char*>(soon) + (rows.begin * spec_.n + column) * bytes;
+            tile.soon_row = spec_.n * bytes;
+        }
         if (cut_.direct)
             run_direct(tile, static_cast<float*>(args_.c) + rows.begin * spec_.n + column, count, columns);
         else
             run_rounded(tile, rows, j);
-    }
-
-    // Inlined, or g++ 12 takes a call that only prefetches for one without effect.
-    [[gnu::always_inline]] void prefetch(const void* matrix, const Range& rows, std::int64_t column,
-                                         std::int64_t columns) const {
-        const auto bytes = static_cast<std::int64_t>(size_of(spec_.c));
-        for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-            const char* from = static_cast<const char*>(matrix) + (r * spec_.n + column) * bytes;
-            for (std::int64_t at = 0; at < columns * bytes; at += 64) _mm_prefetch(from + at, _MM_HINT_T0);
-        }
     }
 
     // Sums in c itself, but for tiles that reach over its edge.

@@ -14,6 +14,7 @@ struct Panel {
     std::int64_t row;    // a multiple of 8
     std::int64_t width;  // at most row
     std::int64_t k;
+    std::int64_t first, last;  // the columns to write: multiples of 8, last as far as row
 };
 
 // from[p * stride + i] -> panel[p][i].
@@ -22,10 +23,10 @@ void pack_rows(const T* from, std::int64_t stride, const Panel& panel) {
     for (std::int64_t p = 0; p < panel.k; ++p) {
         const T* source = from + p * stride;
         float* to = panel.data + p * panel.row;
-        std::int64_t i = 0;
-        for (; i + simd::kLanes <= panel.width; i += simd::kLanes)
+        std::int64_t i = panel.first;
+        for (; i + simd::kLanes <= std::min(panel.width, panel.last); i += simd::kLanes)
             _mm256_storeu_ps(to + i, simd::activate<activation>(simd::load(source + i, simd::Full{})));
-        for (; i < panel.row; i += simd::kLanes) {
+        for (; i < panel.last; i += simd::kLanes) {
             const auto rest = static_cast<int>(std::max<std::int64_t>(0, panel.width - i));
             _mm256_storeu_ps(
                 to + i, rest == 0 ? _mm256_setzero_ps()
@@ -49,7 +50,7 @@ void pack_square(const T* from, std::int64_t stride, std::int64_t count, float* 
 // from[i * stride + p] -> panel[p][i].
 template <Pointwise activation, typename T>
 void pack_columns(const T* from, std::int64_t stride, const Panel& panel) {
-    for (std::int64_t i = 0; i < panel.row; i += simd::kLanes) {
+    for (std::int64_t i = panel.first; i < panel.last; i += simd::kLanes) {
         const std::int64_t count = std::clamp<std::int64_t>(panel.width - i, 0, simd::kLanes);
         const T* rows = from + i * stride;
         float* to = panel.data + i;
@@ -91,7 +92,7 @@ void pack_row_pairs(const bf16* from, std::int64_t stride, std::int64_t rows, co
     for (std::int64_t p = 0; p < panel.k; ++p) {
         const bf16* source = from + 2 * p * stride;
         const bool both = 2 * p + 1 < rows;
-        for (std::int64_t i = 0; i < panel.row; i += simd::kLanes) {
+        for (std::int64_t i = panel.first; i < panel.last; i += simd::kLanes) {
             const std::int64_t count = panel.width - i;
             const __m128i low = activated_bits<activation>(first_bits(source + i, count));
             const __m128i high =
@@ -106,7 +107,7 @@ void pack_row_pairs(const bf16* from, std::int64_t stride, std::int64_t rows, co
 // As pack_columns with pairs of columns in an element; `columns` of the operand are left.
 template <Pointwise activation>
 void pack_column_pairs(const bf16* from, std::int64_t stride, std::int64_t columns, const Panel& panel) {
-    for (std::int64_t i = 0; i < panel.row; i += simd::kLanes)
+    for (std::int64_t i = panel.first; i < panel.last; i += simd::kLanes)
         for (std::int64_t p = 0; p < panel.k; p += simd::kLanes) {
             __m256 v[simd::kLanes];
             for (std::int64_t r = 0; r < simd::kLanes; ++r) {

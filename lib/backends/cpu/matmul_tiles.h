@@ -13,8 +13,16 @@ struct TileArgs {
     std::int64_t k = 0;
     float* c = nullptr;
     std::int64_t c_row = 0;        // elements from a row of c to the next
-    const float* start = nullptr;  // a row that every row of sums begins with; null: c itself or zero
-    bool add = false;              // sums begin with c
+    const float* start = nullptr;  // a row that every row of sums begins with; null: zero
+    bool add = false;              // the sums are added to c
+
+    // Memory that comes near while the tile is computed: for every sixteen rows of the panels two rows of
+    // `soon` (128 bytes of each, of as many as the tile has), and four lines of `ahead`.
+    const char* soon = nullptr;
+    std::int64_t soon_row = 0;  // bytes
+    const char* ahead = nullptr;
+    std::int64_t ahead_step = 0;       // bytes from each four lines to the next
+    std::int64_t ahead_lines[4] = {};  // offsets of the four
 };
 
 struct TileSet {

@@ -12,6 +12,7 @@ struct Lanes {
     static Vector zero() { return _mm256_setzero_ps(); }
     static Vector load(const float* from) { return _mm256_loadu_ps(from); }
     static void store(float* to, Vector v) { _mm256_storeu_ps(to, v); }
+    static Vector add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
     static Vector all(float value) { return _mm256_set1_ps(value); }
     static Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
 };

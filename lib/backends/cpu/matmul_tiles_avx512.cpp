@@ -12,6 +12,7 @@ struct Lanes {
     static Vector zero() { return _mm512_setzero_ps(); }
     static Vector load(const float* from) { return _mm512_loadu_ps(from); }
     static void store(float* to, Vector v) { _mm512_storeu_ps(to, v); }
+    static Vector add(Vector a, Vector b) { return _mm512_add_ps(a, b); }
     static Vector all(float value) { return _mm512_set1_ps(value); }
     static Vector fma(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
 };

@@ -21,7 +21,11 @@ ValueId transformer(GraphBuilder& builder, const TransformerInputs& inputs, cons
         return [&, length, lengths, attributes](ValueId x, const LinearParameters& in_proj, std::int64_t) {
             ValueId qkv = linear(builder, x, in_proj.weight, in_proj.bias, "in_proj");
             qkv = reshape(builder, qkv, {batch, length, 3, heads, size});
-            const ValueId o = qkv_attention(builder, {qkv, lengths}, attributes, "attention").o;
+            AttentionAttributes with_dropout = attributes;
+            with_dropout.dropout = layers.attention_dropout().attributes();
+            const ValueId o = qkv_attention(builder, {qkv, lengths, layers.attention_dropout().step()},
+                                            with_dropout, "attention")
+                                  .o;
             return reshape(builder, o, {batch * length, width});
         };
     };
@@ -34,7 +38,11 @@ ValueId transformer(GraphBuilder& builder, const TransformerInputs& inputs, cons
         ValueId kv = linear(builder, memory, of_kv.weight, of_kv.bias, "in_proj.kv");
         q = reshape(builder, q, {batch, target[1], heads, size});
         kv = reshape(builder, kv, {batch, source[1], 2, heads, size});
-        const ValueId o = cross_attention(builder, {q, kv, inputs.source_lengths}, {}, "attention").o;
+        const AttentionAttributes attributes{.dropout = layers.attention_dropout().attributes()};
+        const ValueId o =
+            cross_attention(builder, {q, kv, inputs.source_lengths, layers.attention_dropout().step()},
+                            attributes, "attention")
+                .o;
         return reshape(builder, o, {batch * target[1], width});
     };
     return layers.decode(layers.embed_target(inputs.target), attend_self(target[1], kNone, {.causal = true}),

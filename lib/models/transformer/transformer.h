@@ -22,9 +22,11 @@ struct TransformerConfig {
     bool final_norm = false;                    // encoder.norm and decoder.norm after post-norm layers, too
     Activation activation = Activation::kRelu;  // not swiglu
     double norm_epsilon = 1e-5;
-    double dropout = 0;      // of embeddings with positions, and of what each sub-layer adds
-    std::uint64_t seed = 0;  // of dropout
-    bool training = false;   // dropout only then
+    double dropout = 0;             // of embeddings with positions, and of what each sub-layer adds
+    double attention_dropout = 0;   // of attention's probabilities
+    double activation_dropout = 0;  // behind the activation of the feed-forward part
+    std::uint64_t seed = 0;         // of dropout
+    bool training = false;          // dropout only then
 };
 
 struct TransformerInputs {

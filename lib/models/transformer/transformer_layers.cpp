@@ -43,7 +43,9 @@ void check(const TransformerConfig& c) {
 TransformerLayers::TransformerLayers(GraphBuilder& builder, const TransformerConfig& config, ValueId step)
     : builder_(builder),
       config_(config),
-      dropout_(builder, config.training ? config.dropout : 0, config.seed, step) {
+      dropout_(builder, config.training ? config.dropout : 0, config.seed, step),
+      attention_dropout_(dropout_.with(config.training ? config.attention_dropout : 0)),
+      activation_dropout_(dropout_.with(config.training ? config.activation_dropout : 0)) {
     if (config_.ffn_width == 0) config_.ffn_width = 4 * config.width;
 }
 
@@ -108,7 +110,8 @@ ValueId TransformerLayers::feed_forward_layer(ValueId x) {
     const std::int64_t width = config_.width, inner = config_.ffn_width;
     return feed_forward(
         builder_, x,
-        {config_.activation, linear(width, inner), linear(inner, width), "linear1", "", "linear2"});
+        {config_.activation, linear(width, inner), linear(inner, width), "linear1", "", "linear2"},
+        activation_dropout_);
 }
 
 ValueId TransformerLayers::final_norm(ValueId x, const std::string& name) {

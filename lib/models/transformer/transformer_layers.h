@@ -27,6 +27,7 @@ class TransformerLayers {
     ValueId decode(ValueId x, const Attend& self, const Attend& cross);  // -> logits [B*T, padded V]
     // in_proj of decoder layer `layer`'s attention to the source.
     LinearParameters cross_in_proj(std::int64_t layer);
+    DropoutLayer& attention_dropout() { return attention_dropout_; }
 
   private:
     LinearConfig linear(std::int64_t in_features, std::int64_t out_features) const;
@@ -40,7 +41,7 @@ class TransformerLayers {
 
     GraphBuilder& builder_;
     TransformerConfig config_;
-    DropoutLayer dropout_;
+    DropoutLayer dropout_, attention_dropout_, activation_dropout_;
 };
 
 }  // namespace mpt
