@@ -26,7 +26,7 @@ inline Gate gelu_exact_gate(__m256 x) {
          {0.47182848437904834f, -0.4846959475197442f, 0.5170530040880632f, -0.07405165573436422f,
           0.20638609117806675f, 0.15046865829769543f, 0.17042374496521506f, 0.16920475194602827f})
         p = _mm256_fmadd_ps(p, t, constant(coefficient));
-    const __m256 bell = exp(_mm256_mul_ps(_mm256_mul_ps(x, x), constant(-0.5f)));
+    const __m256 bell = exp_of_negative(_mm256_mul_ps(_mm256_mul_ps(x, x), constant(-0.5f)));
     const __m256 tail = _mm256_mul_ps(_mm256_mul_ps(constant(0.5f), bell), _mm256_mul_ps(t, p));
     const __m256 positive = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ);
     return {_mm256_blendv_ps(tail, _mm256_sub_ps(constant(1), tail), positive),
@@ -41,7 +41,7 @@ inline Gate gelu_tanh_gate(__m256 value) {
     const __m256 square = _mm256_mul_ps(x, x);
     const __m256 u =
         _mm256_mul_ps(x, _mm256_fmadd_ps(square, constant(kSlope * 0.044715f), constant(kSlope)));
-    const __m256 e = exp(_mm256_or_ps(u, constant(-0.0f)));
+    const __m256 e = exp_of_negative(_mm256_or_ps(u, constant(-0.0f)));
     const __m256 greater = _mm256_div_ps(constant(1), _mm256_add_ps(constant(1), e));
     const __m256 lesser = _mm256_mul_ps(e, greater);
     const __m256 du = _mm256_fmadd_ps(square, constant(3 * kSlope * 0.044715f), constant(kSlope));
@@ -50,7 +50,7 @@ inline Gate gelu_tanh_gate(__m256 value) {
 
 // The sigmoid p and its slope p (1 - p), of |x| so that both p and 1 - p keep their digits.
 inline Gate silu_gate(__m256 x) {
-    const __m256 e = exp(_mm256_or_ps(x, constant(-0.0f)));
+    const __m256 e = exp_of_negative(_mm256_or_ps(x, constant(-0.0f)));
     const __m256 greater = _mm256_div_ps(constant(1), _mm256_add_ps(constant(1), e));
     const __m256 lesser = _mm256_mul_ps(e, greater);
     return {_mm256_blendv_ps(greater, lesser, x), _mm256_mul_ps(greater, lesser)};

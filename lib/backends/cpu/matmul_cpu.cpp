@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "backends/cpu/instruction_set.h"
@@ -13,12 +15,20 @@ namespace {
 
 using matmul_pack::Panel;
 
-constexpr std::int64_t kMostDepth = 1024;            // of a block, so that a panel stays in the second cache
-constexpr std::int64_t kBytesOfA = 384 * 1024;       // of a block of a: in the second cache, too
+constexpr std::int64_t kMostDepth = 768;             // of a block, so that a panel stays in the second cache
 constexpr std::int64_t kBytesOfB = 4 * 1024 * 1024;  // of a block of b: in the last cache
 constexpr double kFlopsOfThread = 1 << 19;           // less does not pay for waking one
 
 constexpr std::int64_t kMostTile = 16 * 32;  // floats
+
+// Of a block of a: half of the second cache. 1 MiB where the system does not tell its size.
+std::int64_t bytes_of_a() {
+    static const std::int64_t bytes = [] {
+        const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+        return (size > 0 ? static_cast<std::int64_t>(size) : 1 << 20) / 2;
+    }();
+    return bytes;
+}
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -53,8 +63,9 @@ struct Cut {
         const std::int64_t rows = ceil_div(s.m, grid_m),
                            panels_n = ceil_div(ceil_div(s.n, t.columns), grid_n);
         const std::int64_t panel_floats = std::max<std::int64_t>(1, depth);
-        block_m =
-            std::clamp<std::int64_t>(kBytesOfA / 4 / (panel_floats * t.a_row), 1, ceil_div(rows, t.rows));
+        const std::int64_t panels_m = ceil_div(rows, t.rows),
+                           most_m = std::max<std::int64_t>(1, bytes_of_a() / 4 / (panel_floats * t.a_row));
+        block_m = ceil_div(panels_m, ceil_div(panels_m, most_m));
         const std::int64_t most = std::max<std::int64_t>(1, kBytesOfB / 4 / (panel_floats * t.columns));
         block_n = ceil_div(panels_n, ceil_div(panels_n, most));
         direct = s.c == DType::f32 && s.derivative_at_x == Pointwise::kIdentity;

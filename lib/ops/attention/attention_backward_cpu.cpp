@@ -44,7 +44,8 @@ struct Scratch {
 void finish_row(float* scores, float* products, std::int64_t seen, std::int64_t count, float logsumexp,
                 float along) {
     simd::for_lanes(0, seen, [=](std::int64_t j, auto lanes) {
-        const __m256 p = exp_below(_mm256_sub_ps(simd::load(scores + j, lanes), _mm256_set1_ps(logsumexp)));
+        const __m256 p =
+            simd::exp_below(_mm256_sub_ps(simd::load(scores + j, lanes), _mm256_set1_ps(logsumexp)));
         const __m256 distance = _mm256_sub_ps(simd::load(products + j, lanes), _mm256_set1_ps(along));
         simd::store(scores + j, p, lanes);
         simd::store(products + j, _mm256_mul_ps(p, distance), lanes);

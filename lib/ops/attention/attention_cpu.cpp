@@ -50,7 +50,7 @@ struct Growing {
         const __m256 origin = _mm256_set1_ps(greatest);
         __m256 total = _mm256_setzero_ps();
         simd::for_lanes(0, seen, [&](std::int64_t j, auto lanes) {
-            const __m256 p = exp_below(_mm256_sub_ps(simd::load(scores + j, lanes), origin));
+            const __m256 p = simd::exp_below(_mm256_sub_ps(simd::load(scores + j, lanes), origin));
             total = _mm256_add_ps(total, only(p, lanes, _mm256_setzero_ps()));
             simd::store(scores + j, p, lanes);
         });

@@ -200,22 +200,6 @@ constexpr std::int64_t num_tile_keys(std::int64_t keys) {
     return (keys + kKeys - 1) / kKeys * kKeys;
 }
 
-// e^x for x that is not far above 0, else simd::exp with fewer steps: under -87.33 it is 1.2e-38 in place of
-// 0.
-inline __m256 exp_below(__m256 x) {
-    const __m256 bounded = _mm256_max_ps(_mm256_set1_ps(-87.33f), x);  // NaN stays
-    const __m256 n = _mm256_round_ps(_mm256_mul_ps(bounded, _mm256_set1_ps(1.44269504f)),
-                                     _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), bounded);
-    r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
-    __m256 p = _mm256_set1_ps(1.0f / 5040);
-    for (const float coefficient : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
-        p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(coefficient));
-    const __m256i exponent =
-        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
-    return _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
-}
-
 // The greatest lane and the sum of lanes, pairwise.
 inline float greatest_lane(__m256 v) {
     __m128 w = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

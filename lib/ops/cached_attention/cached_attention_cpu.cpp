@@ -45,7 +45,8 @@ double exponentials(float* scores, std::int64_t count) {
     for (std::int64_t j = 1; j < count; ++j) greatest = std::max(greatest, scores[j]);
     __m256 total = _mm256_setzero_ps();
     simd::for_lanes(0, count, [&](std::int64_t j, auto lanes) {
-        const __m256 p = simd::exp(_mm256_sub_ps(simd::load(scores + j, lanes), _mm256_set1_ps(greatest)));
+        const __m256 p =
+            simd::exp_of_negative(_mm256_sub_ps(simd::load(scores + j, lanes), _mm256_set1_ps(greatest)));
         total = _mm256_add_ps(total, only(p, lanes));
         simd::store(scores + j, p, lanes);
     });

@@ -38,7 +38,7 @@ RowSums sums_of(const T* z, std::int64_t classes, float greatest) {
     std::int64_t c = 0;
     for (; c + simd::kLanes <= classes; c += simd::kLanes) {
         const __m256 below = _mm256_sub_ps(simd::load(z + c, simd::Full{}), _mm256_set1_ps(greatest));
-        exponentials = _mm256_add_ps(exponentials, simd::exp(below));
+        exponentials = _mm256_add_ps(exponentials, simd::exp_of_negative(below));
         logits = _mm256_add_ps(logits, below);
     }
     RowSums sums{simd::sum_of(exponentials), simd::sum_of(logits)};
@@ -84,7 +84,8 @@ void loss_of(const Signature& s, const KernelArgs& a) {
 template <typename T>
 void gradient_row(const T* z, T* grad, std::int64_t classes, float logsumexp, float seed, float everywhere) {
     simd::for_lanes(0, classes, [&](std::int64_t c, auto lanes) {
-        const __m256 p = simd::exp(_mm256_sub_ps(simd::load(z + c, lanes), _mm256_set1_ps(logsumexp)));
+        const __m256 p =
+            simd::exp_of_negative(_mm256_sub_ps(simd::load(z + c, lanes), _mm256_set1_ps(logsumexp)));
         simd::store(grad + c,
                     _mm256_mul_ps(_mm256_set1_ps(seed), _mm256_sub_ps(p, _mm256_set1_ps(everywhere))), lanes);
     });

@@ -36,7 +36,7 @@ double sum_of_exponentials(const T* z, std::int64_t classes, float greatest) {
     for (std::int64_t begin = 0; begin < classes; begin += kBlock) {
         __m256 block = _mm256_setzero_ps();
         simd::for_lanes(begin, std::min(begin + kBlock, classes), [&](std::int64_t c, auto lanes) {
-            __m256 p = simd::exp(_mm256_sub_ps(simd::load(z + c, lanes), shift));
+            __m256 p = simd::exp_of_negative(_mm256_sub_ps(simd::load(z + c, lanes), shift));
             if constexpr (std::is_same_v<decltype(lanes), simd::Some>)
                 p = _mm256_and_ps(p, _mm256_castsi256_ps(simd::mask_of(lanes)));
             block = _mm256_add_ps(block, p);
