@@ -16,6 +16,7 @@ namespace {
 using matmul_pack::Panel;
 
 constexpr std::int64_t kMostDepth = 768;             // of a block, so that a panel stays in the second cache
+constexpr std::int64_t kLeastDepth = 256;            // that pays for keeping all of a in the second cache
 constexpr std::int64_t kBytesOfB = 4 * 1024 * 1024;  // of a block of b: in the last cache
 constexpr double kFlopsOfThread = 1 << 19;           // less does not pay for waking one
 
@@ -51,6 +52,7 @@ struct Cut {
     std::int64_t num_k = 1, depth = 0;                         // blocks of them, and the greatest
     std::int64_t block_m = 0;                                  // most panels of a in a block
     std::int64_t block_n = 0;                                  // most panels of b
+    std::int64_t kept_n = 0;                                   // of them packed at a time
     bool direct = true;                                        // sums go straight to c
     std::int64_t a_floats = 0, b_floats = 0, sums_floats = 0;  // of a thread
 
@@ -58,7 +60,12 @@ struct Cut {
         const TileSet& t = tiles;
         choose_grid(s, most_threads);
         elements_k = ceil_div(s.k, t.values);
-        num_k = std::max<std::int64_t>(1, ceil_div(elements_k, kMostDepth));
+        // Few rows of a are taken as one block, less deep, so that a panel of b is used up at once. Decided
+        // by all rows, not by a thread's: the order of sums must not hang on the number of threads.
+        const std::int64_t depth_of_all = bytes_of_a() / 4 / (ceil_div(s.m, t.rows) * t.a_row);
+        num_k = std::max<std::int64_t>(
+            1, ceil_div(elements_k,
+                        depth_of_all < kLeastDepth ? kMostDepth : std::min(kMostDepth, depth_of_all)));
         depth = ceil_div(elements_k, num_k);
         const std::int64_t rows = ceil_div(s.m, grid_m),
                            panels_n = ceil_div(ceil_div(s.n, t.columns), grid_n);
@@ -68,9 +75,14 @@ struct Cut {
         block_m = ceil_div(panels_m, ceil_div(panels_m, most_m));
         const std::int64_t most = std::max<std::int64_t>(1, kBytesOfB / 4 / (panel_floats * t.columns));
         block_n = ceil_div(panels_n, ceil_div(panels_n, most));
+        kept_n = block_n;
         direct = s.c == DType::f32 && s.derivative_at_x == Pointwise::kIdentity;
+        if (block_m == panels_m) {
+            kept_n = 2;
+            if (direct) block_n = panels_n;
+        }
         a_floats = in_lines(block_m * t.a_row * depth);
-        b_floats = in_lines(block_n * t.columns * depth);
+        b_floats = in_lines(kept_n * t.columns * depth);
         if (!direct && num_k > 1) sums_floats = in_lines(rows * block_n * t.columns);
     }
     int num_threads() const { return grid_m * grid_n; }
@@ -131,7 +143,7 @@ class Part {
         return std::min<std::int64_t>(tiles_.columns, spec_.n - column_of(j));
     }
     float* panel_a(std::int64_t i) const { return a_ + i * tiles_.a_row * depth(); }
-    float* panel_b(std::int64_t j) const { return b_ + j * tiles_.columns * depth(); }
+    float* panel_b(std::int64_t j) const { return b_ + j % cut_.kept_n * tiles_.columns * depth(); }
     Range rows_of(std::int64_t i) const {
         const Range rows =
             share_of(rows_.end - rows_.begin, static_cast<int>(i), static_cast<int>(num_row_panels_));
