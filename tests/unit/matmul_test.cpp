@@ -139,8 +139,10 @@ TEST_CASE("products of all layouts and awkward sizes agree with f64 loops, bit b
     struct Size {
         std::int64_t m, n, k;
     };
-    // The second is large enough for three threads; the third has three blocks of k; then few rows.
-    for (const auto& [m, n, k] : {Size{1, 1, 1}, Size{85, 131, 90}, Size{30, 70, 2100}, Size{3, 200, 190}})
+    // The second is large enough for three threads; the third has three blocks of k; then few rows. The last
+    // two have several blocks of k over all rows, and over blocks of rows.
+    for (const auto& [m, n, k] : {Size{1, 1, 1}, Size{85, 131, 90}, Size{30, 70, 2100}, Size{3, 200, 190},
+                                  Size{300, 75, 1100}, Size{1300, 70, 800}})
         for (const bool of_a : {false, true})
             for (const bool of_b : {false, true})
                 for (const bool accumulate : {false, true}) {
@@ -159,4 +161,53 @@ TEST_CASE("products of all layouts and awkward sizes agree with f64 loops, bit b
                         worst = std::max(worst, std::abs(static_cast<double>(one[i]) - sums[i]));
                     CHECK(worst < 1e-6 * std::sqrt(static_cast<double>(k)) + 2e-7 * static_cast<double>(k));
                 }
+}
+
+namespace {
+
+template <typename T>
+std::vector<T> narrowed(const Buffer<float>& values, std::int64_t count) {
+    std::vector<T> narrow;
+    for (std::int64_t i = 0; i < count; ++i) narrow.push_back(T(values.data[i]));
+    return narrow;
+}
+
+// Largest error of a product of narrow operands, in units of the last place of the greatest sum.
+template <typename T>
+double error_of_narrow(MatmulSpec spec, DType dtype, int num_threads) {
+    spec.a.dtype = spec.b.dtype = spec.c = dtype;
+    const auto a = narrowed<T>(drawn(spec.m * spec.k, 5), spec.m * spec.k),
+               b = narrowed<T>(drawn(spec.n * spec.k, 6), spec.n * spec.k);
+    std::vector<T> c(static_cast<std::size_t>(spec.m * spec.n));
+    Buffer<float> workspace(
+        static_cast<std::int64_t>(matmul_workspace_bytes(spec, num_threads) / sizeof(float)));
+    matmul(spec, {a.data(), b.data(), c.data(), nullptr, nullptr, workspace.data}, num_threads);
+    double worst = 0, greatest = 0;
+    for (std::int64_t m = 0; m < spec.m; ++m)
+        for (std::int64_t n = 0; n < spec.n; ++n) {
+            double sum = 0;
+            for (std::int64_t k = 0; k < spec.k; ++k)
+                sum += static_cast<double>(static_cast<float>(a[static_cast<std::size_t>(m * spec.k + k)])) *
+                       static_cast<double>(static_cast<float>(
+                           b[static_cast<std::size_t>(spec.b.transposed ? n * spec.k + k : k * spec.n + n)]));
+            const double got =
+                static_cast<double>(static_cast<float>(c[static_cast<std::size_t>(m * spec.n + n)]));
+            worst = std::max(worst, std::abs(got - sum));
+            greatest = std::max(greatest, std::abs(sum));
+        }
+    return worst / greatest;
+}
+
+}  // namespace
+
+TEST_CASE("products of narrow operands through several blocks are rounded once") {
+    if (is_baseline()) return;
+    for (const bool of_b : {false, true})
+        for (const auto& [m, k] : {std::pair<std::int64_t, std::int64_t>{300, 1700}, {1300, 1000}}) {
+            MatmulSpec spec{.m = m, .n = 45, .k = k};
+            spec.b.transposed = of_b;
+            CAPTURE(m, k, of_b);
+            CHECK(error_of_narrow<f16>(spec, DType::f16, 2) < 1.1 * 0x1p-11);
+            CHECK(error_of_narrow<bf16>(spec, DType::bf16, 2) < 1.1 * 0x1p-8);
+        }
 }
