@@ -30,6 +30,16 @@ Json casts_json(const PlanStudy& study) {
     return rows;
 }
 
+Json traffic_json(const FusionReport& fusion) {
+    Json fusions = Json::array();
+    for (const FusionSaving& saving : fusion.savings)
+        fusions.push_back(
+            {{"rewrite", saving.rewrite}, {"times", saving.times}, {"saved_bytes", saving.bytes}});
+    return {{"bytes_per_sample", fusion.bytes_after},
+            {"bytes_per_sample_unfused", fusion.bytes_before},
+            {"fusions", fusions}};
+}
+
 Json memory_json(const PlanStudy& study) {
     const MemoryReport& m = study.memory;
     Json peak = Json::array();
@@ -155,6 +165,7 @@ Json json_of(const PlanStudy& study) {
             {"tensor_cores", advice_json(study)},
             {"forecast", forecast_json(study)},
             {"slowest", slowest_json(study)},
+            {"traffic", traffic_json(study.fusion)},
             {"scaling", {{"link", study.link}, {"rows", scaling_json(study)}}},
             {"calibration", json_of(study.calibration)},
             {"planning_seconds", study.seconds}};

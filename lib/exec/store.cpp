@@ -5,21 +5,30 @@
 
 namespace mpt {
 
-StoreLayout lay_out(const VariableTable& variables, std::int64_t step_arena_bytes) {
+StoreLayout lay_out(const VariableTable& variables, std::int64_t step_arena_bytes,
+                    std::int64_t staging_bytes) {
+    const auto aligned = [](std::int64_t bytes) {
+        return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    };
     StoreLayout layout;
     std::int64_t offset = 0;
     for (int r = 0; r < kNumRegions; ++r) {
         layout.offsets[static_cast<std::size_t>(r)] = offset;
-        const std::int64_t bytes = variables.region_bytes(static_cast<Region>(r));
-        offset += (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+        offset += aligned(variables.region_bytes(static_cast<Region>(r)));
     }
     layout.step_arena_offset = offset;
     layout.bytes = offset + step_arena_bytes;
+    if (staging_bytes != 0) layout.bytes = offset + aligned(step_arena_bytes);
+    for (std::int64_t& at : layout.staging_offsets) {
+        at = layout.bytes;
+        layout.bytes += aligned(staging_bytes);
+    }
     return layout;
 }
 
 Store::Store(const VariableTable& variables, const StoreLayout& layout, std::byte* base)
-    : step_arena_(base + layout.step_arena_offset) {
+    : step_arena_(base + layout.step_arena_offset),
+      staging_{base + layout.staging_offsets[0], base + layout.staging_offsets[1]} {
     for (int r = 0; r < kNumRegions; ++r) {
         const std::size_t i = static_cast<std::size_t>(r);
         const Region region = static_cast<Region>(r);

@@ -44,6 +44,7 @@ void build_update(GraphBuilder& builder, const UpdateConfig& config) {
     const ValueId gradient = whole(builder, Region::kGradient);
     ValueId control = gradient_check(builder, gradient, control_value(builder));
     control = step_decision(builder, control, config.rule);
+    builder.output("control", control);
 
     const ValueId master = whole(builder, Region::kMaster);
     const ValueId narrow = whole(builder, Region::kNarrow);

@@ -24,7 +24,8 @@ struct UpdateConfig {
 // Enables the moment, EMA and control regions that the update needs in the builder's variable table.
 void enable_update_regions(VariableTable& variables, const UpdateConfig& config);
 
-// Regions must be enabled. Writes the narrow copy as well when the table has one.
+// Regions must be enabled. Writes the narrow copy as well when the table has one. Output: control, after the
+// decision.
 void build_update(GraphBuilder& builder, const UpdateConfig& config);
 
 // The control block of the store as a value.

@@ -1,4 +1,5 @@
-// Norms over the last dimension for layer_norm, add_layer_norm and rms_norm. For *_cuda.cu files only.
+// Norms over the last dimension for layer_norm, rms_norm and the two with a sum before them. For *_cuda.cu
+// files only.
 #pragma once
 
 #include "backends/cuda/column_sums.h"
@@ -181,6 +182,29 @@ void run_layer_norm_backward(const Call& s, const KernelArgs& a) {
 inline std::size_t layer_norm_sums_bytes(const Call& s) {
     const std::int64_t width = s.in(0).shape[-1];
     return column_sums_bytes(*s.device, s.in(0).shape.num_elements() / width, width, 2);
+}
+
+// rms_norm_backward: (grad_y, x, gain, rstd) -> grad_x, grad_gain; `other` as above.
+template <int other = -1>
+void run_rms_norm_backward(const Call& s, const KernelArgs& a) {
+    with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        NormBackward<T> n{};
+        n.grad_y = a.in<T>(0);
+        n.x = a.in<T>(1);
+        if constexpr (other >= 0) n.other = a.in<T>(other);
+        n.gain = a.in<float>(2);
+        n.rstd = a.in<float>(3);
+        n.grad_x = a.out<T>(0);
+        n.grad_gain = a.out<float>(1);
+        n.width = s.in(0).shape[-1];
+        n.rows = elements_of(s) / n.width;
+        norm_backward<Centre::kZero>(*s.device, n, a.workspace);
+    });
+}
+
+inline std::size_t rms_norm_sums_bytes(const Call& s) {
+    const std::int64_t width = s.in(0).shape[-1];
+    return column_sums_bytes(*s.device, s.in(0).shape.num_elements() / width, width, 1);
 }
 
 }  // namespace MPT_GPU_BUILD

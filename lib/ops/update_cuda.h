@@ -18,7 +18,7 @@ namespace mpt::gpu {
 inline namespace MPT_GPU_BUILD {
 
 inline constexpr int kUpdateThreads = 256;
-inline constexpr std::int64_t kUpdateBlock = 2048;  // elements
+inline constexpr std::int64_t kUpdateBlock = 8192;  // elements: worth the factors that a block works out
 
 struct UpdateBlock {
     std::int64_t begin = 0;

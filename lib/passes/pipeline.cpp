@@ -69,7 +69,7 @@ PipelineReport run_pipeline(GraphBuilder& builder, ValueId loss, ValueId seed,
     if (narrow != DType::f32)
         run("cast_into_update", GraphStage::kPrecision,
             [&] { cast_into_update(graph, narrow, options.pure_narrow); });
-    run("fuse", GraphStage::kFused, [&] { fuse(graph, *options.kernels); });
+    run("fuse", GraphStage::kFused, [&] { report.fusion = fuse(graph, *options.kernels); });
     return report;
 }
 

@@ -8,6 +8,7 @@
 #include "graph/builder.h"
 #include "graph/kernel.h"
 #include "graph/verifier.h"
+#include "passes/fuse.h"
 #include "passes/precision.h"
 
 namespace mpt {
@@ -34,6 +35,7 @@ struct PassTiming {
 struct PipelineReport {
     std::vector<PassTiming> timings;
     std::vector<std::string> widened;  // by legalize_precision: one line a node
+    FusionReport fusion;               // empty where fuse is skipped
 };
 
 // For kTrain, `loss` and `seed` are the values to differentiate.

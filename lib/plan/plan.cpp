@@ -11,7 +11,7 @@ namespace mpt {
 namespace {
 
 struct Storage {
-    bool stored = false;
+    bool stored = false, staged = false;
     StoreRef store = {};
     Lifetime life;
     ValueId owner = kNone;  // the value that first lives here
@@ -162,20 +162,58 @@ void measure(Plan& plan, const std::vector<Storage>& storages) {
     if (plan.at_peak.size() > 10) plan.at_peak.resize(10);
 }
 
+// Steps that could run before a step, beside another: they read nothing but inputs and what such steps made
+// of them, and need no memory that the other has.
+void mark_early_steps(Plan& plan) {
+    std::vector<bool> early(plan.graph.values.size());
+    for (std::size_t v = 0; v < early.size(); ++v) early[v] = plan.graph.values[v].kind == ValueKind::kInput;
+    for (PlannedStep& step : plan.steps) {
+        const Node& node = plan.graph.node(step.node);
+        step.early = !node.inputs.empty() && step.prepared.workspace_bytes == 0 &&
+                     std::ranges::all_of(node.inputs, [&](ValueId in) {
+                         return in == kNone || early[static_cast<std::size_t>(in)];
+                     });
+        if (step.early)
+            for (const ValueId out : node.outputs) early[static_cast<std::size_t>(out)] = true;
+    }
+}
+
+// Inputs come first, so that one copy brings all of them.
+void place_staged(Plan& plan, std::vector<Storage>& storages, std::vector<std::int64_t>& offsets) {
+    mark_early_steps(plan);
+    const auto place = [&](std::size_t s) {
+        storages[s].staged = true;
+        offsets[s] = plan.staging_bytes;
+        plan.staging_bytes +=
+            (storages[s].life.bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    };
+    for (std::size_t s = 0; s < storages.size(); ++s)
+        if (plan.graph.value(storages[s].owner).kind == ValueKind::kInput) place(s);
+    plan.staged_input_bytes = plan.staging_bytes;
+    for (std::size_t s = 0; s < storages.size(); ++s) {
+        const NodeId producer = plan.graph.value(storages[s].owner).producer;
+        if (!storages[s].stored && producer != kNone && plan.steps[static_cast<std::size_t>(producer)].early)
+            place(s);
+    }
+}
+
 }  // namespace
 
 Plan compile(Graph graph, const PlanOptions& options) {
     Plan plan;
     plan.graph = std::move(graph);
     choose_kernels(plan, options);
-    const StorageAssigner assigner(plan.graph);
+    StorageAssigner assigner(plan.graph);
+    std::vector<Storage>& storages = assigner.storages;
+    std::vector<std::int64_t> offsets(storages.size());
+    if (options.stage_inputs) place_staged(plan, storages, offsets);
 
     std::vector<Lifetime> lives;
-    std::vector<int> life_of(assigner.storages.size(), -1);
-    for (std::size_t s = 0; s < assigner.storages.size(); ++s) {
-        if (assigner.storages[s].stored) continue;
+    std::vector<int> life_of(storages.size(), -1);
+    for (std::size_t s = 0; s < storages.size(); ++s) {
+        if (storages[s].stored || storages[s].staged) continue;
         life_of[s] = static_cast<int>(lives.size());
-        lives.push_back(assigner.storages[s].life);
+        lives.push_back(storages[s].life);
     }
     const std::size_t num_storages = lives.size();
     for (std::size_t n = 0; n < plan.steps.size(); ++n)
@@ -185,19 +223,18 @@ Plan compile(Graph graph, const PlanOptions& options) {
     plan.arena_bytes = arena.bytes;
     for (std::size_t n = 0; n < plan.steps.size(); ++n)
         plan.steps[n].workspace_offset = arena.offsets[num_storages + n];
+    for (std::size_t s = 0; s < storages.size(); ++s)
+        if (life_of[s] >= 0) offsets[s] = arena.offsets[static_cast<std::size_t>(life_of[s])];
 
     plan.placements.resize(plan.graph.values.size());
     for (std::size_t v = 0; v < plan.graph.values.size(); ++v) {
         const int s = assigner.storage_of(static_cast<ValueId>(v));
         if (s < 0) continue;  // belongs to no node any more
-        const Storage& storage = assigner.storages[static_cast<std::size_t>(s)];
-        Placement& placement = plan.placements[v];
-        placement.stored = storage.stored;
-        placement.store = storage.store;
-        if (!storage.stored)
-            placement.offset = arena.offsets[static_cast<std::size_t>(life_of[static_cast<std::size_t>(s)])];
+        const Storage& storage = storages[static_cast<std::size_t>(s)];
+        plan.placements[v] = {storage.stored, storage.staged, storage.store,
+                              offsets[static_cast<std::size_t>(s)]};
     }
-    measure(plan, assigner.storages);
+    measure(plan, storages);
     return plan;
 }
 
@@ -212,7 +249,7 @@ std::string print(const Plan& plan) {
             text += (o ? ", " : " -> ") + std::string(name_of(plan.graph.type(node.outputs[o]).dtype)) +
                     to_string(plan.graph.type(node.outputs[o]).shape);
         if (const Placement& at = plan.placements[static_cast<std::size_t>(node.outputs.front())]; !at.stored)
-            text += " @" + std::to_string(at.offset);
+            text += (at.staged ? " early @" : " @") + std::to_string(at.offset);
         if (step.prepared.workspace_bytes != 0)
             text += ", workspace " + std::to_string(step.prepared.workspace_bytes) + " @" +
                     std::to_string(step.workspace_offset);

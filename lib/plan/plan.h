@@ -17,6 +17,9 @@ struct PlanOptions {
     // Kernels compile code and hold memory when prepared; a plan that is only measured needs none of that
     // beyond the size of its workspace.
     bool keep_kernels = true;
+    // Inputs, and what is made of them alone, live outside the step arena in buffers that are used in turns:
+    // the next batch is brought in while a step runs.
+    bool stage_inputs = false;
 };
 
 struct PlannedStep {
@@ -25,23 +28,26 @@ struct PlannedStep {
     std::vector<std::string> refusals;  // of kernels tried before, each "name: sentence"
     PreparedKernel prepared;
     std::int64_t workspace_offset = 0;  // bytes into the step arena
+    bool early = false;                 // needs staged values alone, and makes them
 };
 
-// Where a value lives: in the step arena, or in a region of the store.
+// Where a value lives: in the step arena, in a region of the store, or in a staging buffer.
 struct Placement {
-    bool stored = false;
+    bool stored = false, staged = false;
     StoreRef store = {};
-    std::int64_t offset = 0;  // bytes into the step arena
+    std::int64_t offset = 0;  // bytes into the step arena or the buffer
 };
 
 struct Plan {
     Graph graph;
-    std::vector<PlannedStep> steps;      // one a node, in order
-    std::vector<Placement> placements;   // one a value
-    std::int64_t arena_bytes = 0;        // of the step arena: intermediates, inputs and workspace together
-    std::int64_t activations_bytes = 0;  // most bytes of intermediates alive at one step
-    std::int64_t kept_bytes = 0;         // alive between the forward and the backward half: kept activations
-    std::int64_t workspace_bytes = 0;    // largest workspace of a kernel
+    std::vector<PlannedStep> steps;       // one a node, in order
+    std::vector<Placement> placements;    // one a value
+    std::int64_t arena_bytes = 0;         // of the step arena: intermediates, inputs and workspace together
+    std::int64_t activations_bytes = 0;   // most bytes of intermediates alive at one step
+    std::int64_t kept_bytes = 0;          // alive between the forward and the backward half: kept activations
+    std::int64_t workspace_bytes = 0;     // largest workspace of a kernel
+    std::int64_t staging_bytes = 0;       // of one staging buffer
+    std::int64_t staged_input_bytes = 0;  // its first part: the inputs
     std::vector<MemoryReport::Live> at_peak;
 };
 

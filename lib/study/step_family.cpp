@@ -79,7 +79,9 @@ StepFamily::StepFamily(RunConfig config, const DataDescription& data, int num_th
     config.memory.recompute = variant.recompute;
     if (variant.style == Style::kPlain) config.debug.skip_passes.push_back("fuse");
     const GraphContext context{config, data, variables_, cpu_kernels(), num_threads, nullptr};
-    graph_ = micro_step_graph(context, shape_).graph;
+    CompiledGraph compiled = micro_step_graph(context, shape_);
+    graph_ = std::move(compiled.graph);
+    fusion_ = std::move(compiled.report.fusion);
     second_ = micro_step_graph(context, {second_rows_, shape_.length, shape_.source_length}).graph;
     MPT_CHECK(same_form(graph_, second_), "the graph's form depends on the micro-batch");
     const UpdateConfig update = update_config(config, data.updates_per_epoch, data.total_updates,

@@ -9,6 +9,7 @@
 #include "forecast/roofline.h"
 #include "graph/graph.h"
 #include "graph/variables.h"
+#include "passes/fuse.h"
 #include "plan/plan.h"
 #include "train/training_program.h"
 
@@ -29,6 +30,7 @@ class StepFamily {
     std::int64_t micro_batch() const { return shape_.rows; }  // the data's
     const Graph& graph() const { return graph_; }             // at that micro-batch
     const Graph& update() const { return update_; }
+    const FusionReport& fusion() const { return fusion_; }  // of graph()
     const VariableTable& variables() const { return variables_; }
     Graph at(std::int64_t rows) const;
 
@@ -48,6 +50,7 @@ class StepFamily {
     std::int64_t second_rows_;
     VariableTable variables_;
     Graph graph_, second_, update_;
+    FusionReport fusion_;
     std::int64_t update_arena_bytes_ = 0;
 };
 

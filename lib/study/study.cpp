@@ -116,6 +116,14 @@ void fill_work(PlanStudy& out, const StepFamily& family, const std::vector<NodeW
     }
 }
 
+FusionReport of_a_sample(FusionReport fusion, std::int64_t rows) {
+    const double share = 1 / static_cast<double>(rows);
+    fusion.bytes_before *= share;
+    fusion.bytes_after *= share;
+    for (FusionSaving& saving : fusion.savings) saving.bytes *= share;
+    return fusion;
+}
+
 void check_request(const StudyRequest& request) {
     if (request.config.precision.mode == PrecisionMode::kFp8)
         throw Error(ExitCode::kUsage,
@@ -159,6 +167,7 @@ PlanStudy study(const StudyRequest& request) {
     const Tf32 tf32 = config.precision.mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;
     out.audit = audit_of(plan, request.gpu ? &*request.gpu : nullptr, tf32);
     out.casts = casts_of(plan.graph);
+    out.fusion = of_a_sample(shown.fusion(), out.data.data.micro_batch.rows);
 
     Outlook outlook(config, out.data);
     for (const PrecisionMode mode : kModes) {

@@ -11,6 +11,7 @@
 #include "forecast/published.h"
 #include "forecast/scaling.h"
 #include "forecast/tensor_cores.h"
+#include "passes/fuse.h"
 #include "plan/memory_report.h"
 #include "study/description.h"
 #include "study/step_family.h"
@@ -98,6 +99,7 @@ struct PlanStudy {
     BatchRule batch;
     std::vector<ForecastRow> forecasts;
     std::vector<OpRow> slowest;
+    FusionReport fusion;  // bytes of a sample, of the micro-step
     std::vector<Scaling> scaling;
     std::string link;
     std::vector<CalibrationRow> calibration;  // of this network, on every GPU it is published for

@@ -160,6 +160,20 @@ std::string forecast_text(const PlanStudy& s) {
     return text;
 }
 
+std::string traffic_text(const PlanStudy& s) {
+    const FusionReport& f = s.fusion;
+    if (f.bytes_before == 0) return {};
+    std::string text = fmt::format(
+        "\nmemory traffic of a micro-step, {}\n  {:.1f} MB a sample, {:.1f} % of the {:.1f} MB "
+        "without fusion\n",
+        name_of(s.config.precision.mode), f.bytes_after * 1e-6, 100 * f.bytes_after / f.bytes_before,
+        f.bytes_before * 1e-6);
+    for (const FusionSaving& saving : f.savings)
+        text += fmt::format("  {:>9.1f} MB {:>6.1f} %  {} ({} times)\n", -saving.bytes * 1e-6,
+                            -100 * saving.bytes / f.bytes_before, saving.rewrite, saving.times);
+    return text;
+}
+
 std::string scaling_text(const PlanStudy& s) {
     if (s.scaling.empty()) return {};
     std::string text = "\nscaling over " + s.link + "\n";
@@ -187,7 +201,8 @@ std::string print(const std::vector<CalibrationRow>& rows) {
 
 std::string print(const PlanStudy& s, Detail detail) {
     return header_text(s) + audit_text(s, detail) + memory_text(s) + advice_text(s) + forecast_text(s) +
-           scaling_text(s) + print(s.calibration) + fmt::format("\nplanned in {:.2f} s\n", s.seconds);
+           traffic_text(s) + scaling_text(s) + print(s.calibration) +
+           fmt::format("\nplanned in {:.2f} s\n", s.seconds);
 }
 
 }  // namespace mpt

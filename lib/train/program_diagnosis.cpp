@@ -152,6 +152,7 @@ void TrainingProgram::replay(float loss_scale, const StepObserver& observer) {
     impl_->require_store();
     const auto found = impl_->micro_steps.find(impl_->last_micro_batch.shape);
     if (found == impl_->micro_steps.end()) return;
+    for (StartedRun& started : impl_->started) Impl::read_results(started);
     const RegionGuard guard(*this, impl_->num_threads);
     StepControl scaled = control();
     scaled.loss_scale = loss_scale;

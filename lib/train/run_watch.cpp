@@ -37,29 +37,24 @@ void RunWatch::begin_update(std::int64_t attempt) {
     early_.clear();
     if (profiler_ == nullptr) return;
     if (attempt == first_profiled_)
-        program_.observe(
-            [this](const Executor& executor, const PlannedStep& step) { profiler_->see(executor, step); });
-}
-
-void RunWatch::before_micro_step() {
-    if (profiler_ != nullptr) profiler_->begin();
+        program_.time_steps([this](const Executor& executor, const std::vector<double>& ms) {
+            profiler_->see(executor, ms);
+        });
 }
 
 void RunWatch::after_micro_step(std::int64_t index, bool last) {
     num_micro_ = index + 1;
+    // On a device the scan would wait for it, and carry all of the gradients over.
+    if (program_.runs_late()) return;
     if (last || !early_.empty() || looked_for_ >= kMostLookedFor || program_.gradients_finite()) return;
     ++looked_for_;
     const std::string first = program_.first_nonfinite(program_.control().loss_scale);
     if (!first.empty()) early_ = fmt::format("micro-step {}: {}", index + 1, first);
 }
 
-void RunWatch::before_step() {
-    if (profiler_ != nullptr) profiler_->begin();
-}
-
 void RunWatch::after_update() {
     if (profiler_ != nullptr && attempt_ + 1 >= first_profiled_ + config_.debug.profile) {
-        program_.observe({});
+        program_.time_steps({});
         write_profile();
         profiler_.reset();
     }

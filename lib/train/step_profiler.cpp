@@ -30,16 +30,21 @@ void StepProfiler::learn(const Executor& executor) {
     }
 }
 
-void StepProfiler::see(const Executor& executor, const PlannedStep& step) {
-    const Clock::time_point now = Clock::now();
-    const std::chrono::duration<double, std::micro> took = now - last_, since = last_ - begun_;
+void StepProfiler::see(const Executor& executor, const std::vector<double>& ms) {
+    double total_us = 0;
+    for (const double took : ms) total_us += 1e3 * took;
+    const std::chrono::duration<double, std::micro> now = Clock::now() - begun_;
     if (!known_.contains(&executor)) learn(executor);
-    const std::string& name = known_[&executor][static_cast<std::size_t>(step.node)];
-    NodeTimes& times = nodes_[name];
-    times.total_ms += took.count() * 1e-3;
-    ++times.runs;
-    events_.push_back({name, since.count(), took.count()});
-    last_ = Clock::now();  // the bookkeeping belongs to no node
+    const std::vector<std::string>& names = known_[&executor];
+    double start_us = now.count() - total_us;
+    for (std::size_t s = 0; s < ms.size(); ++s) {
+        const std::string& name = names[static_cast<std::size_t>(executor.plan().steps[s].node)];
+        NodeTimes& times = nodes_[name];
+        times.total_ms += ms[s];
+        ++times.runs;
+        events_.push_back({name, start_us, 1e3 * ms[s]});
+        start_us += 1e3 * ms[s];
+    }
 }
 
 std::string StepProfiler::table() const {

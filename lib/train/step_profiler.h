@@ -16,9 +16,8 @@ class StepProfiler {
   public:
     explicit StepProfiler(int num_threads) : num_threads_(num_threads) {}
 
-    // To be called right before a plan is run, and handed to TrainingProgram::observe.
-    void begin() { last_ = Clock::now(); }
-    void see(const Executor& executor, const PlannedStep& step);
+    // For TrainingProgram::time_steps.
+    void see(const Executor& executor, const std::vector<double>& ms);
 
     // A line a node, slowest first: mean ms, forecast ms, op, kernel, rates; and sums.
     std::string table() const;
@@ -40,7 +39,7 @@ class StepProfiler {
     void learn(const Executor& executor);
 
     int num_threads_;
-    Clock::time_point begun_ = Clock::now(), last_ = begun_;
+    Clock::time_point begun_ = Clock::now();
     std::map<const Executor*, std::vector<std::string>> known_;  // names of its nodes
     std::map<std::string, NodeTimes> nodes_;
     std::vector<Event> events_;

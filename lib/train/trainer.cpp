@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -18,9 +19,16 @@ TrainResult Trainer::run() {
     begun_at_ = now_seconds();
     if (state_.evaluation_due && evaluate_now()) save();
     while (!finished()) {
-        if (must_stop()) return stopped();
-        const Update update = train_one_update();
-        record(update);
+        if (must_stop()) {
+            finish_updates();
+            return stopped();
+        }
+        started_.push_back(start_update());
+        if (!must_wait()) {
+            if (started_.size() > 1) finish_update();
+            continue;
+        }
+        finish_updates();
         const bool last = finished();
         const bool improved = (last || is_due(config_.train.eval_every)) && evaluate_now();
         if (improved || last || is_due(config_.checkpoint.every)) save();
@@ -48,23 +56,27 @@ void Trainer::check_end() const {
 }
 
 bool Trainer::finished() const {
-    if (config_.train.steps) return step() >= *config_.train.steps;
-    return state_.position.epoch >= config_.train.epochs.value_or(1);
+    if (config_.train.steps) return step_ahead() >= *config_.train.steps;
+    return position_ahead().epoch >= config_.train.epochs.value_or(1);
 }
 
-Update Trainer::train_one_update() {
-    Update update;
-    const double begin = now_seconds();
-    watch_->begin_update(step() + 1);
+// A device is given one update more than is known of, so that it never waits for the host; not across what
+// the host does between updates, nor where a look at the update's last batch may be called for.
+bool Trainer::must_wait() const {
+    return !program_->runs_late() || watch_->is_looking() || skipped_lately_ || finished() ||
+           is_due(config_.train.eval_every) || is_due(config_.checkpoint.every);
+}
+
+StartedUpdate Trainer::start_update() {
+    StartedUpdate started;
+    Update& update = started.update;
+    started.begin = now_seconds();
+    watch_->begin_update(step_ahead() + 1);
     for (bool more = true; more;) {
         const FeedItem item = feed_->next();
         MPT_CHECK(item.batch != nullptr, "the data ended before the run");
-        watch_->before_micro_step();
-        const BatchResult sums =
-            program_->run_micro_step(*item.batch, {item.window_weight, state_.micro_steps});
-        update.sums.loss_sum += sums.loss_sum;
-        update.sums.hits1 += sums.hits1;
-        update.sums.weight += sums.weight;
+        started.micro_steps.push_back(
+            program_->start_micro_step(*item.batch, {item.window_weight, state_.micro_steps}));
         update.wait_ms += item.wait_ms;
         update.after = item.after;
         update.epoch = item.epoch + 1;
@@ -72,11 +84,30 @@ Update Trainer::train_one_update() {
         watch_->after_micro_step(item.micro_index, !more);
         ++state_.micro_steps;
     }
-    watch_->before_step();
-    update.control = program_->run_update();
+    started.control = program_->start_update();
     watch_->after_update();
-    update.seconds = now_seconds() - begin;
-    return update;
+    return started;
+}
+
+void Trainer::finish_update() {
+    StartedUpdate started = std::move(started_.front());
+    started_.pop_front();
+    Update& update = started.update;
+    for (const std::int64_t number : started.micro_steps) {
+        const BatchResult sums = program_->micro_step_result(number);
+        update.sums.loss_sum += sums.loss_sum;
+        update.sums.hits1 += sums.hits1;
+        update.sums.weight += sums.weight;
+    }
+    update.control = program_->update_result(started.control);
+    const double now = now_seconds();
+    update.seconds = now - std::max(started.begin, finished_at_);
+    finished_at_ = now;
+    record(update);
+}
+
+void Trainer::finish_updates() {
+    while (!started_.empty()) finish_update();
 }
 
 void Trainer::record(const Update& update) {
@@ -105,9 +136,12 @@ void Trainer::record(const Update& update) {
 
     log_->update(progress(update));
     const bool skipped = update.control.skip != 0;
-    if (skipped || !std::isfinite(update.loss()))
-        report_skip(update, watch_->first_nonfinite(update.control));
-    if (skipped || step() % config_.train.log_every == 0 || finished()) write_row(update);
+    skipped_lately_ = skipped || !std::isfinite(update.loss());
+    // The batch of an update that others have followed is gone.
+    if (skipped_lately_)
+        report_skip(update, started_.empty() ? watch_->first_nonfinite(update.control) : std::string());
+    const bool last = started_.empty() && finished();
+    if (skipped || step() % config_.train.log_every == 0 || last) write_row(update);
     const std::string fault = divergence(update.control, {state_.nonfinite_losses, state_.last_finite_loss},
                                          config_.train.max_nonfinite);
     if (fault.empty()) return;
@@ -173,9 +207,9 @@ bool Trainer::is_due(const Duration& every) const {
     if (every.amount <= 0) return false;
     const bool whole_epochs = every.unit == DurationUnit::kEpochs && every.amount == std::floor(every.amount);
     if (whole_epochs)
-        return state_.position.offset == 0 &&
-               state_.position.epoch % static_cast<std::int64_t>(every.amount) == 0;
-    return step() % updates_in(every, data_->description.updates_per_epoch) == 0;
+        return position_ahead().offset == 0 &&
+               position_ahead().epoch % static_cast<std::int64_t>(every.amount) == 0;
+    return step_ahead() % updates_in(every, data_->description.updates_per_epoch) == 0;
 }
 
 // Returns whether this is the best so far. When a signal cuts it short, it is made up for after a resume.

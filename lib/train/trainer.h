@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "config/run_config.h"
 #include "metrics/rows.h"
 #include "train/resume.h"
+#include "train/run_device.h"
 #include "train/stop_flag.h"
 
 namespace mpt {
@@ -19,7 +21,8 @@ struct TrainRequest {
     ResumeRequest resume = {};
     Existing existing = Existing::kKeep;
     const StopFlag* stop = nullptr;
-    std::FILE* console = nullptr;  // where progress goes
+    std::FILE* console = nullptr;          // where progress goes
+    std::function<RunsOn()> runs_on = {};  // instead of what config.device asks for: a test's host twin
 };
 
 struct TrainResult {

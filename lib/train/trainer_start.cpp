@@ -69,7 +69,8 @@ bool Trainer::prepare() {
     data_ = open_data(config_);
     if (must_stop()) return false;
     const StreamPosition position = start_.checkpoint ? start_.checkpoint->state.position : StreamPosition{};
-    program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_));
+    program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_),
+                                                 request_.runs_on ? request_.runs_on() : run_device(config_));
     if (must_stop()) return false;
     expect_batches(*program_, *data_, position);
     bleu_ = make_bleu_scorer(config_, *data_);

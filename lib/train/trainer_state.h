@@ -2,8 +2,10 @@
 // update, trainer.cpp the loop, trainer_end.cpp how a run ends.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/clock.h"
 #include "metrics/meters.h"
@@ -26,6 +28,14 @@ struct Update {
     double wait_ms = 0;
     // 0 where nothing counts.
     double loss() const { return sums.weight > 0 ? sums.loss_sum / static_cast<double>(sums.weight) : 0; }
+};
+
+// An update on its way: what is known of it before its results are.
+struct StartedUpdate {
+    Update update;
+    std::vector<std::int64_t> micro_steps;  // to ask the program by
+    std::int64_t control = 0;
+    double begin = 0;
 };
 
 // Sums over updates, e.g. since the last row of metrics.jsonl.
@@ -51,12 +61,21 @@ class Trainer {
     void load_start();
     void check_end() const;
     bool finished() const;
-    Update train_one_update();
+    StartedUpdate start_update();
+    // Waits for the oldest update that is on its way, and records it; for all of them.
+    void finish_update();
+    void finish_updates();
+    bool must_wait() const;
     void record(const Update& update);
     void write_row(const Update& update);
     void report_skip(const Update& update, const std::string& first_nonfinite);
     void warn_of_update(const std::string& text);
     bool is_due(const Duration& every) const;
+    // After all updates that are on their way.
+    std::int64_t step_ahead() const { return step() + static_cast<std::int64_t>(started_.size()); }
+    const StreamPosition& position_ahead() const {
+        return started_.empty() ? state_.position : started_.back().update.after;
+    }
     bool evaluate_now();
     double candidate(const EvaluationRow& evaluation);
     void save();
@@ -83,6 +102,9 @@ class Trainer {
     std::unique_ptr<RunWatch> watch_;
     std::unique_ptr<CheckpointStore> store_;
     TrainingState state_;
+    std::deque<StartedUpdate> started_;
+    bool skipped_lately_ = false;
+    double finished_at_ = 0;  // the last update
     RateMeter rate_;
     Interval interval_;
     Interval whole_;  // this process's updates behind the warm-up

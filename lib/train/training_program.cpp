@@ -17,16 +17,16 @@ void TrainingProgram::Impl::compile_micro_step(const BatchShape& shape) {
     if (micro_steps.contains(shape)) return;
     CompiledGraph compiled = micro_step_graph(
         context(config, variables, config.debug.dump_graph && micro_steps.empty() ? &dump : nullptr), shape);
-    micro_steps[shape] = {compile(std::move(compiled.graph), {&kernels, num_threads}),
-                          compiled.report.widened, nullptr};
+    micro_steps[shape] = {compile(std::move(compiled.graph), plan_options()), compiled.report.widened,
+                          nullptr};
 }
 
 void TrainingProgram::Impl::compile_evaluation(const BatchShape& shape) {
     if (evaluations.contains(shape)) return;
     CompiledGraph compiled = evaluation_graph(
         context(config, variables, config.debug.dump_graph && evaluations.empty() ? &dump : nullptr), shape);
-    evaluations[shape] = {compile(std::move(compiled.graph), {&kernels, num_threads}),
-                          compiled.report.widened, nullptr};
+    evaluations[shape] = {compile(std::move(compiled.graph), plan_options()), compiled.report.widened,
+                          nullptr};
 }
 
 void TrainingProgram::Impl::enable_regions() {
@@ -37,11 +37,12 @@ void TrainingProgram::Impl::enable_regions() {
 }
 
 void TrainingProgram::Impl::refresh_report() {
-    std::int64_t step_bytes = update.plan.arena_bytes;
+    std::int64_t step_bytes = update.plan.arena_bytes, staging_bytes = 0;
     report = {};
     for (const auto* plans : {&micro_steps, &evaluations})
         for (const auto& [shape, compiled] : *plans) {
             step_bytes = std::max(step_bytes, compiled.plan.arena_bytes);
+            staging_bytes = std::max(staging_bytes, compiled.plan.staging_bytes);
             report.workspace_bytes = std::max(report.workspace_bytes, compiled.plan.workspace_bytes);
             if (compiled.plan.activations_bytes > report.activations_bytes) {
                 report.activations_bytes = compiled.plan.activations_bytes;
@@ -49,7 +50,7 @@ void TrainingProgram::Impl::refresh_report() {
             }
         }
     report.workspace_bytes = std::max(report.workspace_bytes, update.plan.workspace_bytes);
-    layout = lay_out(variables, step_bytes);
+    layout = lay_out(variables, step_bytes, staging_bytes);
     report.weights_bytes = variables.region_bytes(Region::kMaster);
     report.narrow_bytes = variables.region_bytes(Region::kNarrow);
     report.gradients_bytes = variables.region_bytes(Region::kGradient);
@@ -79,7 +80,7 @@ TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription&
     enable_update_regions(p.variables, p.update_settings);
     CompiledGraph update = update_graph(
         p.context(p.config, p.variables, config.debug.dump_graph ? &p.dump : nullptr), p.update_settings);
-    p.update = {compile(std::move(update.graph), {&p.kernels, num_threads}), {}, nullptr};
+    p.update = {compile(std::move(update.graph), p.plan_options()), {}, nullptr};
     p.refresh_report();
 }
 
@@ -114,8 +115,9 @@ std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute 
         BatchShape shape = impl_->data.micro_batch;
         shape.rows = rows;
         CompiledGraph compiled = micro_step_graph(impl_->context(config, variables, nullptr), shape);
-        const Plan plan = compile(std::move(compiled.graph), {&impl_->kernels, impl_->num_threads, false});
-        return lay_out(variables, plan.arena_bytes).bytes + impl_->data.host_bytes <= bytes;
+        const Plan plan = compile(std::move(compiled.graph), impl_->plan_options(false));
+        return lay_out(variables, plan.arena_bytes, plan.staging_bytes).bytes + impl_->data.host_bytes <=
+               bytes;
     };
     if (!fits(1)) return 0;
     std::int64_t low = 1, high = 2;
@@ -186,6 +188,13 @@ void TrainingProgram::check_fits(std::int64_t available_bytes) const {
 void TrainingProgram::allocate() {
     Impl& p = *impl_;
     p.memory = RunMemory(p.device, p.variables, p.layout, p.config.memory.huge_pages, p.num_threads);
+    if (p.device != nullptr) {
+        std::int64_t input_bytes = 0;
+        for (const auto* plans : {&p.micro_steps, &p.evaluations})
+            for (const auto& [shape, compiled] : *plans)
+                input_bytes = std::max(input_bytes, compiled.plan.staged_input_bytes);
+        p.staging = std::make_unique<Staging>(*p.device, static_cast<std::size_t>(input_bytes));
+    }
     for (auto* plans : {&p.micro_steps, &p.evaluations})
         for (auto& [shape, compiled] : *plans) compiled.executor = p.executor_of(compiled.plan);
     p.update.executor = p.executor_of(p.update.plan);
@@ -250,19 +259,40 @@ void TrainingProgram::Impl::fill_inputs(const Executor& executor, const MicroBat
     }
 }
 
-BatchResult TrainingProgram::Impl::run(const CompiledPlan& compiled, const MicroBatch& batch,
-                                       const MicroStepPlace* place) {
-    const Executor& executor = *compiled.executor;
-    fill_inputs(executor, batch, place);
-    execute(executor);
-    BatchResult result;
-    result.loss_sum = static_cast<double>(executor.output<float>("loss_sum")[0]);
-    result.weight = batch.weight;
-    if (executor.has_output("hits1")) {
-        result.hits1 = executor.output<std::int32_t>("hits1")[0];
-        result.hits5 = executor.output<std::int32_t>("hits5")[0];
+void TrainingProgram::Impl::read_results(StartedRun& started) {
+    if (started.known) return;
+    const Executor& executor = *started.executor;
+    if (executor.has_output("control")) {
+        std::memcpy(&started.control, executor.output<std::byte>("control", started.run).data(),
+                    sizeof(StepControl));
+    } else {
+        started.sums.loss_sum = static_cast<double>(executor.output<float>("loss_sum", started.run)[0]);
+        started.sums.weight = started.weight;
     }
-    return result;
+    if (executor.has_output("hits1")) {
+        started.sums.hits1 = executor.output<std::int32_t>("hits1", started.run)[0];
+        started.sums.hits5 = executor.output<std::int32_t>("hits5", started.run)[0];
+    }
+    started.known = true;
+}
+
+std::int64_t TrainingProgram::Impl::start(const Executor& executor, std::int64_t weight) {
+    // An executor keeps the results of two runs.
+    for (StartedRun& earlier : started)
+        if (earlier.executor == &executor && earlier.run < executor.num_runs()) read_results(earlier);
+    execute(executor);
+    started.push_back({++num_started, &executor, executor.num_runs(), weight, false, {}, {}});
+    if (device == nullptr) read_results(started.back());
+    return num_started;
+}
+
+StartedRun TrainingProgram::Impl::take(std::int64_t number) {
+    const auto found = std::ranges::find(started, number, &StartedRun::number);
+    MPT_CHECK(found != started.end(), "results that were asked for before");
+    StartedRun run = *found;
+    started.erase(found);
+    read_results(run);
+    return run;
 }
 
 namespace {
@@ -277,7 +307,9 @@ const CompiledPlan& plan_of(const std::map<BatchShape, CompiledPlan>& plans, con
 
 void TrainingProgram::Impl::execute(const Executor& executor) {
     memory.before_step();
-    if (observer)
+    if (timer)
+        timer(executor, executor.run_timed());
+    else if (observer)
         executor.run([&](const PlannedStep& step) { observer(executor, step); });
     else
         executor.run();
@@ -288,22 +320,51 @@ void TrainingProgram::observe(StepObserver observer) {
     impl_->observer = std::move(observer);
 }
 
-BatchResult TrainingProgram::run_micro_step(const MicroBatch& batch, const MicroStepPlace& place) {
+void TrainingProgram::time_steps(StepTimer timer) {
+    impl_->timer = std::move(timer);
+}
+
+std::int64_t TrainingProgram::start_micro_step(const MicroBatch& batch, const MicroStepPlace& place) {
+    Impl& p = *impl_;
+    p.require_store();
+    p.last_micro_batch = batch;
+    p.last_place = place;
+    const Executor& executor = *plan_of(p.micro_steps, batch.shape).executor;
+    p.fill_inputs(executor, batch, &place);
+    return p.start(executor, batch.weight);
+}
+
+std::int64_t TrainingProgram::start_update() {
     impl_->require_store();
-    impl_->last_micro_batch = batch;
-    impl_->last_place = place;
-    return impl_->run(plan_of(impl_->micro_steps, batch.shape), batch, &place);
+    return impl_->start(*impl_->update.executor, 0);
+}
+
+BatchResult TrainingProgram::micro_step_result(std::int64_t number) {
+    return impl_->take(number).sums;
+}
+
+StepControl TrainingProgram::update_result(std::int64_t number) {
+    return impl_->take(number).control;
+}
+
+bool TrainingProgram::runs_late() const {
+    return impl_->device != nullptr;
+}
+
+BatchResult TrainingProgram::run_micro_step(const MicroBatch& batch, const MicroStepPlace& place) {
+    return micro_step_result(start_micro_step(batch, place));
 }
 
 StepControl TrainingProgram::run_update() {
-    impl_->require_store();
-    impl_->execute(*impl_->update.executor);
-    return control();
+    return update_result(start_update());
 }
 
 BatchResult TrainingProgram::run_evaluation(const MicroBatch& batch) {
-    impl_->require_store();
-    return impl_->run(plan_of(impl_->evaluations, batch.shape), batch, nullptr);
+    Impl& p = *impl_;
+    p.require_store();
+    const Executor& executor = *plan_of(p.evaluations, batch.shape).executor;
+    p.fill_inputs(executor, batch, nullptr);
+    return p.take(p.start(executor, batch.weight)).sums;
 }
 
 bool TrainingProgram::has_ema() const {

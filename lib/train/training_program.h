@@ -41,6 +41,8 @@ class Executor;
 struct PlannedStep;
 // Called right after a node ran; its outputs are still where the executor's plan put them.
 using StepObserver = std::function<void(const Executor& executor, const PlannedStep& step)>;
+// Called after a whole plan ran, with the ms that each of its steps took.
+using StepTimer = std::function<void(const Executor& executor, const std::vector<double>& ms)>;
 
 // Sums over one micro-step or evaluation batch.
 struct BatchResult {
@@ -75,12 +77,23 @@ class TrainingProgram {
     void initialize(
         std::uint64_t seed);  // weights by their initialisers, control block, everything else zero
 
+    // On a device these only enqueue; a CPU has run them when they return. The numbers they give ask for the
+    // results, once each, at any later time: the device writes them into pinned memory, and waits for nobody.
+    std::int64_t start_micro_step(const MicroBatch& batch, const MicroStepPlace& place);
+    std::int64_t start_update();
+    BatchResult micro_step_result(std::int64_t number);
+    StepControl update_result(std::int64_t number);
+    // Whether what is started may still be running.
+    bool runs_late() const;
+    // Both at once.
     BatchResult run_micro_step(const MicroBatch& batch, const MicroStepPlace& place);
     StepControl run_update();
     BatchResult run_evaluation(const MicroBatch& batch);
     // From now on every node of every run is shown to `observer`; an empty one ends it. Nobody looking costs
     // nothing.
     void observe(StepObserver observer);
+    // From now on every run is timed, node by node; an empty timer ends it.
+    void time_steps(StepTimer timer);
     bool has_ema() const;
     // Exchanges the masters with their moving average (twice gives the old state back, to the bit).
     void swap_ema();

@@ -1,6 +1,7 @@
 // The inside of TrainingProgram, shared by its source files.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,17 @@ struct CompiledPlan {
     Plan plan;
     std::vector<std::string> widened;
     std::unique_ptr<Executor> executor;
+};
+
+// What was started and not asked for yet.
+struct StartedRun {
+    std::int64_t number = 0;
+    const Executor* executor = nullptr;
+    std::int64_t run = 0;     // of the executor
+    std::int64_t weight = 0;  // of a micro-batch
+    bool known = false;       // the results are below; the executor may have others by now
+    BatchResult sums;
+    StepControl control;
 };
 
 struct TrainingProgram::Impl {
@@ -45,7 +57,14 @@ struct TrainingProgram::Impl {
     MicroBatch last_micro_batch;  // its bytes are the caller's
     MicroStepPlace last_place;
     StepObserver observer;
+    StepTimer timer;
+    std::unique_ptr<Staging> staging;  // of a device
+    std::deque<StartedRun> started;
+    std::int64_t num_started = 0;
 
+    PlanOptions plan_options(bool keep_kernels = true) const {
+        return {&kernels, num_threads, keep_kernels, device != nullptr};
+    }
     GraphContext context(const RunConfig& c, VariableTable& v, std::string* text) const {
         return {c, data, v, kernels, num_threads, text};
     }
@@ -54,10 +73,13 @@ struct TrainingProgram::Impl {
     void enable_regions();
     void refresh_report();
     std::unique_ptr<Executor> executor_of(const Plan& plan) const {
-        return std::make_unique<Executor>(plan, memory.store(), device);
+        return std::make_unique<Executor>(plan, memory.store(), device, staging.get());
     }
     void require_store() const { MPT_CHECK(memory.allocated(), "allocate() comes first"); }
-    BatchResult run(const CompiledPlan& compiled, const MicroBatch& batch, const MicroStepPlace* place);
+    // Starts a run of the executor, whose inputs are there.
+    std::int64_t start(const Executor& executor, std::int64_t weight);
+    StartedRun take(std::int64_t number);
+    static void read_results(StartedRun& run);
     void fill_inputs(const Executor& executor, const MicroBatch& batch, const MicroStepPlace* place) const;
     void execute(const Executor& executor);
     void fill(const Variable& variable, std::uint64_t seed, std::uint64_t index);

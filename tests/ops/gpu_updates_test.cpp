@@ -21,7 +21,7 @@ using test::GuardedBuffer;
 
 namespace {
 
-constexpr std::int64_t kElements = 5000;
+constexpr std::int64_t kElements = 12000;
 
 std::vector<double> drawn(std::uint64_t stream, double low, double high) {
     RandomStream random(7, RandomPurpose::kSample, stream);
@@ -82,7 +82,7 @@ std::vector<std::vector<double>> updated(const OpType& op, const Attributes& att
 
 // Segments with a decayed and an exempt one, an odd length, and one longer than a block.
 SegmentTable segments() {
-    return SegmentTable({{0, 1000, true}, {1024, 33, false}, {1088, 3001, true}});
+    return SegmentTable({{0, 1000, true}, {1024, 33, false}, {1088, 10001, true}});
 }
 
 std::vector<std::pair<const OpType*, Attributes>> optimizers() {

@@ -172,3 +172,50 @@ TEST_CASE("more memory than there is ends with the exit code of resources") {
         CHECK(error.code() == ExitCode::kResource);
     }
 }
+
+TEST_CASE("late streams run apart: what no event orders shows as other bits, one way or the other") {
+    std::vector<float> seen;
+    for (const gpu::TwinOrder order : {gpu::TwinOrder::kFirstStreamAhead, gpu::TwinOrder::kSecondStreamAhead})
+        for (const bool ordered : {false, true}) {
+            gpu::HostTwin twin(false, order);
+            const gpu::Memory memory(twin, sizeof(float));
+            const float before = 1, after = 2;
+            float result = 0;
+            twin.copy(memory.data(), &before, sizeof before);
+            twin.synchronize();
+            const std::unique_ptr<gpu::Event> written = twin.make_event();
+            twin.beside([&] {
+                twin.copy(memory.data(), &after, sizeof after);
+                written->record();
+            });
+            if (ordered) written->order_after();
+            twin.copy(&result, memory.data(), sizeof result);
+            CHECK(result == 0);  // nothing ran yet
+            twin.synchronize();
+            seen.push_back(result);
+        }
+    CHECK(seen == std::vector<float>{1, 2, 2, 2});
+}
+
+TEST_CASE("the host waits for an event, and for nothing behind it") {
+    gpu::HostTwin twin(false, gpu::TwinOrder::kFirstStreamAhead);
+    const float one = 1;
+    float first = 0, second = 0;
+    const std::unique_ptr<gpu::Event> passed = twin.make_event();
+    passed->wait();  // never recorded: there is nothing to wait for
+    twin.copy(&first, &one, sizeof one);
+    passed->record();
+    twin.copy(&second, &one, sizeof one);
+    passed->wait();
+    CHECK(first == 1);
+    CHECK(second == 0);
+    twin.synchronize();
+    CHECK(second == 1);
+}
+
+TEST_CASE("a fault of a late kernel is told when the host waits") {
+    gpu::HostTwin twin(false, gpu::TwinOrder::kFirstStreamAhead);
+    float out = 0;
+    gpu::launch(twin, {.threads = kThreads}, race_kernel, &out);
+    CHECK_THROWS_WITH(twin.synchronize(), Contains("race in shared memory"));
+}

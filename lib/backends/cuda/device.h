@@ -1,7 +1,7 @@
-// One device as the rest of the trainer sees it: memory, one ordered stream of work, capture and replay, and
-// the vendor's products and convolutions. Two implementations: an NVIDIA GPU (cuda_device.cpp) and a twin on
-// the CPU for tests (host_twin/), which runs the same kernel sources one fiber a thread. No CUDA headers
-// here.
+// One device as the rest of the trainer sees it: memory, an ordered stream of work and a second one beside
+// it, capture and replay, and the vendor's products and convolutions. Two implementations: an NVIDIA GPU
+// (cuda_device.cpp) and a twin on the CPU for tests (host_twin/), which runs the same kernel sources one
+// fiber a thread. No CUDA headers here.
 #pragma once
 
 #include <cstddef>
@@ -87,15 +87,16 @@ class Recording {
     virtual std::size_t num_nodes() const = 0;
 };
 
-// A point in the stream.
+// A point in a stream. Before it is recorded nothing waits for it.
 class Event {
   public:
     Event() = default;
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
     virtual ~Event() = default;
-    virtual void record() = 0;
-    virtual void wait() = 0;  // the host waits until the stream has passed it
+    virtual void record() = 0;       // in the stream that work goes to at this moment
+    virtual void wait() = 0;         // the host waits until its stream has passed it
+    virtual void order_after() = 0;  // work that is enqueued from now on runs after it
     virtual double ms_since(const Event& earlier) = 0;
 };
 
@@ -129,6 +130,11 @@ class Device {
     virtual void fill_zero(void* to, std::size_t bytes) = 0;
     virtual void synchronize() = 0;  // throws what a kernel did wrong
     virtual std::unique_ptr<Event> make_event() = 0;
+    // What `work` enqueues goes to a second stream, which runs beside the first: only events order the two.
+    void beside(const std::function<void()>& work);
+    // A name that profilers show around what is enqueued, or launched again, while the range is open.
+    virtual void open_range(const std::string&) {}
+    virtual void close_range() {}
     // Records what `work` enqueues instead of running it.
     virtual std::unique_ptr<Recording> capture(const std::function<void()>& work) = 0;
 
@@ -143,6 +149,7 @@ class Device {
 
   protected:
     void* stream_ = nullptr;
+    void* second_stream_ = nullptr;
 
   private:
     DeviceInfo info_;
@@ -162,6 +169,22 @@ class DeviceScope {
     Device* before_;
 };
 Device* current_device();  // null: none
+
+// A named range while the scope lasts; without a device nothing.
+class RangeScope {
+  public:
+    RangeScope(Device* device, const std::string& name) : device_(device) {
+        if (device_ != nullptr) device_->open_range(name);
+    }
+    ~RangeScope() {
+        if (device_ != nullptr) device_->close_range();
+    }
+    RangeScope(const RangeScope&) = delete;
+    RangeScope& operator=(const RangeScope&) = delete;
+
+  private:
+    Device* device_;
+};
 
 // Device memory with an owner.
 class Memory {

@@ -18,6 +18,15 @@ Device* current_device() {
     return of_scope;
 }
 
+void Device::beside(const std::function<void()>& work) {
+    struct Swapped {
+        void *&first, *&second;
+        Swapped(void*& a, void*& b) : first(a), second(b) { std::swap(first, second); }
+        ~Swapped() { std::swap(first, second); }
+    } const swapped(stream_, second_stream_);
+    work();
+}
+
 Memory::Memory(Device& device, std::size_t bytes)
     : device_(&device), data_(bytes == 0 ? nullptr : device.allocate(bytes)), bytes_(bytes) {}
 

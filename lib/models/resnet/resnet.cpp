@@ -22,7 +22,8 @@ struct Architecture {
     std::array<std::int64_t, 4> blocks;  // a stage; 0: no such stage
 };
 
-constexpr std::array<Architecture, 10> kArchitectures = {{
+constexpr std::array<Architecture, 11> kArchitectures = {{
+    {14, Block::kBottleneck, true, {1, 1, 1, 1}},
     {18, Block::kBasic, true, {2, 2, 2, 2}},
     {20, Block::kBasic, false, {3, 3, 3, 0}},
     {32, Block::kBasic, false, {5, 5, 5, 0}},

@@ -1,7 +1,7 @@
 // Residual networks (He et al. 2015) with torchvision's names.
 //   ImageNet stem (7x7/2, max pool): depth 18, 34 (basic blocks), 50, 101, 152 (bottlenecks, v1.5: the stride
 //   is on the 3x3) CIFAR type (3x3 stem, 16/32/64 channels, basic blocks, 1x1 projections): depth 20, 32, 44,
-//   56, 110
+//   56, 110. And 14, a bottleneck a stage: small enough for tests; configs do not offer it.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,8 @@ namespace mpt {
 
 std::string print(const ImageNormalizeAttributes& a) {
     return fmt::format("scale={} shift={} to={}", fmt::join(a.scale, ","), fmt::join(a.shift, ","),
-                       name_of(a.dtype));
+                       name_of(a.dtype)) +
+           (a.channels == 0 ? "" : fmt::format(" channels={}", a.channels));
 }
 
 namespace {
@@ -21,9 +22,10 @@ std::vector<TensorType> infer(const Attributes& attributes, std::span<const Tens
     MPT_CHECK(images.rank() == 4 && inputs[0].dtype == DType::u8 && is_float(a.dtype),
               "image_normalize of " + to_string(images));
     const std::size_t channels = static_cast<std::size_t>(images[3]);
-    MPT_CHECK(a.scale.size() == channels && a.shift.size() == channels,
+    MPT_CHECK(a.scale.size() == channels && a.shift.size() == channels &&
+                  (a.channels == 0 || a.channels >= images[3]),
               "image_normalize of " + to_string(images) + " with " + print(a));
-    return {{images, a.dtype}};
+    return {{{images[0], images[1], images[2], a.channels == 0 ? images[3] : a.channels}, a.dtype}};
 }
 
 Cost cost(const Attributes&, std::span<const TensorType> in, std::span<const TensorType> out) {
@@ -47,6 +49,7 @@ ValueId image_normalize(GraphBuilder& builder, ValueId images, ImageNormalizeAtt
 void register_image_normalize(OpTable& table) {
     table.add(image_normalize_op);
     table.add(image_normalize_takes_cast);
+    table.add(image_normalize_pads_channels);
 }
 
 }  // namespace mpt

@@ -1,5 +1,5 @@
 // image_normalize: x = images * scale + shift a channel, images u8 [N,H,W,C]; scale = 1 / (255 std) and
-// shift = -mean / std for pixels in [0, 1]. No gradient.
+// shift = -mean / std for pixels in [0, 1]. x may have more channels, which are zero. No gradient.
 #pragma once
 
 #include "graph/builder.h"
@@ -9,6 +9,7 @@ namespace mpt {
 struct ImageNormalizeAttributes {
     std::vector<float> scale, shift;  // [C]
     DType dtype = DType::f32;         // of x; a rewrite narrows it when a cast follows
+    std::int64_t channels = 0;        // of x; 0: those of the images
     bool operator==(const ImageNormalizeAttributes&) const = default;
 };
 std::string print(const ImageNormalizeAttributes& attributes);

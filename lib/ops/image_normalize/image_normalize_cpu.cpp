@@ -30,6 +30,11 @@ void normalize(const std::uint8_t* images, T* x, const Pattern& pattern, cpu::Ra
         });
 }
 
+std::string refusal(const Signature& s) {
+    if (s.in(0).shape != s.out(0).shape) return "does not pad channels";
+    return simd::refusal(s);
+}
+
 PreparedKernel prepare(const Signature& s) {
     const Pattern pattern(s.attributes.as<ImageNormalizeAttributes>());
     const auto run = [s, pattern](const KernelArgs& a) {
@@ -46,7 +51,7 @@ PreparedKernel prepare(const Signature& s) {
 }  // namespace
 
 void register_image_normalize_cpu(KernelTable& table) {
-    table.add({image_normalize_op.name, "simd", simd::refusal, prepare});
+    table.add({image_normalize_op.name, "simd", refusal, prepare});
 }
 
 }  // namespace mpt

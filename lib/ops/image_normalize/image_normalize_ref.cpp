@@ -9,11 +9,14 @@ void run_image_normalize(const Signature& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<ImageNormalizeAttributes>();
     const auto images = reference::input(s, a, 0);
     const auto x = reference::output(s, a, 0);
-    const std::size_t channels = attributes.scale.size();
+    const std::int64_t channels = s.in(0).shape[3], padded = s.out(0).shape[3];
     for (std::int64_t i = 0; i < x.size(); ++i) {
-        const std::size_t c = static_cast<std::size_t>(i) % channels;
-        x.set(i, images(i) * static_cast<double>(attributes.scale[c]) +
-                     static_cast<double>(attributes.shift[c]));
+        const std::int64_t pixel = i / padded;
+        const auto c = static_cast<std::size_t>(i % padded);
+        const bool given = i % padded < channels;
+        x.set(i, given ? images(pixel * channels + i % padded) * static_cast<double>(attributes.scale[c]) +
+                             static_cast<double>(attributes.shift[c])
+                       : 0.0);
     }
 }
 

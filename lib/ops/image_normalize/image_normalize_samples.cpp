@@ -15,6 +15,8 @@ void register_image_normalize_samples(SampleTable& table) {
             SampleInput images{shape, 0, 255};
             images.kind = SampleInput::Kind::kBytes;
             table.add({to_string(shape), &image_normalize_op, typed, {images}});
+            typed.channels = dtype == DType::bf16 ? 8 : 4;
+            table.add({to_string(shape), &image_normalize_op, typed, {images}});
         }
 }
 

@@ -20,32 +20,12 @@ void run_rms_norm(const gpu::Call& s, const KernelArgs& a) {
     });
 }
 
-void run_rms_norm_backward(const gpu::Call& s, const KernelArgs& a) {
-    gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::NormBackward<T> n{};
-        n.grad_y = a.in<T>(0);
-        n.x = a.in<T>(1);
-        n.gain = a.in<float>(2);
-        n.rstd = a.in<float>(3);
-        n.grad_x = a.out<T>(0);
-        n.grad_gain = a.out<float>(1);
-        n.width = s.in(0).shape[-1];
-        n.rows = gpu::elements_of(s) / n.width;
-        gpu::norm_backward<gpu::Centre::kZero>(*s.device, n, a.workspace);
-    });
-}
-
-std::size_t sums_bytes(const gpu::Call& s) {
-    return gpu::column_sums_bytes(*s.device, s.in(0).shape.num_elements() / s.in(0).shape[-1],
-                                  s.in(0).shape[-1], 1);
-}
-
 }  // namespace
 
 MPT_REGISTER_CUDA(rms_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_rms_norm>(rms_norm_op));
-    table.add(
-        gpu::kernel<run_rms_norm_backward, sums_bytes>(rms_norm_backward_op, gpu::refusal_unless_same<0, 1>));
+    table.add(gpu::kernel<gpu::run_rms_norm_backward<>, gpu::rms_norm_sums_bytes>(
+        rms_norm_backward_op, gpu::refusal_unless_same<0, 1>));
 }
 
 }  // namespace mpt

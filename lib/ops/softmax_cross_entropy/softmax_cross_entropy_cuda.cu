@@ -14,6 +14,28 @@ struct Labels {
     float smoothing;
 };
 
+// The greatest value so far and the sum of exponentials beside it: a row of a vocabulary is longer than the
+// caches, and read once.
+struct Running {
+    float most = -INFINITY, sum = 0;
+
+    template <int pack>
+    MPT_DEVICE void add(const float (&v)[pack], int count) {
+        float above = most;
+        MPT_UNROLL
+        for (int k = 0; k < pack; ++k)
+            if (k < count) above = v[k] > above || v[k] != v[k] ? v[k] : above;
+        if (above == -INFINITY) return;
+        sum *= std::exp(most - above);
+        most = above;
+        MPT_UNROLL
+        for (int k = 0; k < pack; ++k) sum += k < count ? std::exp(v[k] - above) : 0.0f;
+    }
+    MPT_DEVICE float sum_beside(float above) const {
+        return most == -INFINITY ? 0.0f : sum * std::exp(most - above);
+    }
+};
+
 // The loss of a row; a label outside the classes gives NaN, which the finite check tells.
 template <int lanes, int pack, typename T>
 MPT_KERNEL(gpu::kRowThreads)
@@ -21,23 +43,18 @@ void forward_kernel(Labels l, const T* z, float* logsumexp, float* losses) {
     const gpu::RowGroup<lanes> group;
     if (lanes == gpu::kLanes && group.row >= l.rows) return;
     const T* row = z + group.row * l.columns;
-    float most = -INFINITY, total = 0;
+    Running running;
+    float total = 0;
     group.template for_packs<pack>(l.columns, [&](std::int64_t i) {
         float v[pack];
         gpu::load<pack>(row + i, v);
-        for (int k = 0; k < pack; ++k) {
-            if (i + k >= l.classes) continue;
-            most = v[k] > most || v[k] != v[k] ? v[k] : most;
-            total += v[k];
-        }
+        const std::int64_t left = l.classes - i;
+        const int count = left < pack ? static_cast<int>(left < 0 ? 0 : left) : pack;
+        running.add(v, count);
+        for (int k = 0; k < pack; ++k) total += k < count ? v[k] : 0.0f;
     });
-    most = group.greatest(most);
-    float sum = 0;
-    group.template for_packs<pack>(l.columns, [&](std::int64_t i) {
-        float v[pack];
-        gpu::load<pack>(row + i, v);
-        for (int k = 0; k < pack; ++k) sum += i + k < l.classes ? std::exp(v[k] - most) : 0.0f;
-    });
+    const float most = group.greatest(running.most);
+    const float sum = running.sum_beside(most);
     const float log_sum = std::log(group.sum(sum));
     total = group.sum(total);
     if (group.lane != 0) return;

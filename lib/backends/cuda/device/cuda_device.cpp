@@ -1,5 +1,7 @@
 #include "backends/cuda/device/cuda_device.h"
 
+#include <nvtx3/nvToolsExt.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -52,12 +54,15 @@ DeviceInfo info_of(int index) {
 
 class CudaEvent final : public Event {
   public:
-    explicit CudaEvent(cudaStream_t stream) : stream_(stream) {
+    explicit CudaEvent(const CudaDevice& device) : device_(device) {
         check_cuda(cudaEventCreate(&event_), "cudaEventCreate");
     }
     ~CudaEvent() override { cudaEventDestroy(event_); }
-    void record() override { check_cuda(cudaEventRecord(event_, stream_), "cudaEventRecord"); }
+    void record() override { check_cuda(cudaEventRecord(event_, device_.cuda_stream()), "cudaEventRecord"); }
     void wait() override { check_cuda(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
+    void order_after() override {
+        check_cuda(cudaStreamWaitEvent(device_.cuda_stream(), event_, 0), "cudaStreamWaitEvent");
+    }
     double ms_since(const Event& earlier) override {
         float ms = 0;
         check_cuda(cudaEventElapsedTime(&ms, dynamic_cast<const CudaEvent&>(earlier).event_, event_),
@@ -66,7 +71,7 @@ class CudaEvent final : public Event {
     }
 
   private:
-    cudaStream_t stream_;
+    const CudaDevice& device_;
     cudaEvent_t event_ = nullptr;
 };
 
@@ -129,19 +134,23 @@ void allow_shared_bytes(const void* kernel, std::size_t bytes) {
 
 CudaDevice::CudaDevice(int index) : Device(info_of(index)) {
     make_current();
-    cudaStream_t stream = nullptr;
+    cudaStream_t stream = nullptr, second = nullptr;
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    check_cuda(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), "cudaStreamCreate");
     stream_ = stream;
+    second_stream_ = second;
     cublaslt_ = std::make_unique<CublasLt>();
     cudnn_ = std::make_unique<Cudnn>(index, stream);
 }
 
 CudaDevice::~CudaDevice() {
     cudaStreamSynchronize(cuda_stream());
+    cudaStreamSynchronize(static_cast<cudaStream_t>(second_stream_));
     products_.clear();
     convolutions_.clear();
     cudnn_.reset();
     cublaslt_.reset();
+    cudaStreamDestroy(static_cast<cudaStream_t>(second_stream_));
     cudaStreamDestroy(cuda_stream());
 }
 
@@ -197,10 +206,19 @@ void CudaDevice::fill_zero(void* to, std::size_t bytes) {
 
 void CudaDevice::synchronize() {
     check_cuda(cudaStreamSynchronize(cuda_stream()), "cudaStreamSynchronize");
+    check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(second_stream_)), "cudaStreamSynchronize");
+}
+
+void CudaDevice::open_range(const std::string& name) {
+    nvtxRangePushA(name.c_str());
+}
+
+void CudaDevice::close_range() {
+    nvtxRangePop();
 }
 
 std::unique_ptr<Event> CudaDevice::make_event() {
-    return std::make_unique<CudaEvent>(cuda_stream());
+    return std::make_unique<CudaEvent>(*this);
 }
 
 std::unique_ptr<Recording> CudaDevice::capture(const std::function<void()>& work) {

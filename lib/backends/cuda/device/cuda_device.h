@@ -28,6 +28,8 @@ class CudaDevice final : public Device {
     void fill_zero(void* to, std::size_t bytes) override;
     void synchronize() override;
     std::unique_ptr<Event> make_event() override;
+    void open_range(const std::string& name) override;  // NVTX
+    void close_range() override;
     std::unique_ptr<Recording> capture(const std::function<void()>& work) override;
     Planned<ProductArgs> plan_product(const ProductSpec& spec) override;
     Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) override;

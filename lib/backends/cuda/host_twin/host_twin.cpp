@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kGuard = 256;
 constexpr std::byte kMark{0xa5};
 
-DeviceInfo twin_info() {
+DeviceInfo twin_info(TwinOrder order) {
     DeviceInfo info;
     info.name = "host twin";
     info.compute_capability = 90;
     info.num_sms = 2;
-    info.host_memory = true;
+    info.host_memory = order == TwinOrder::kAtOnce;
     info.shared_bytes_per_block = 227 * 1024;
     info.memory_bytes = std::int64_t{1} << 34;
     info.driver = info.runtime = info.cudnn = info.cublas = "none";
@@ -29,27 +29,49 @@ DeviceInfo twin_info() {
 
 class TwinRecording final : public Recording {
   public:
-    explicit TwinRecording(std::vector<std::function<void()>> work) : work_(std::move(work)) {}
+    TwinRecording(std::vector<std::function<void()>> work, emulator::Queue& queue)
+        : work_(std::move(work)), queue_(queue) {}
     void replay() override {
-        for (const auto& step : work_) step();
+        for (const auto& step : work_) queue_.submit(step);
     }
     std::size_t num_nodes() const override { return work_.size(); }
 
   private:
     std::vector<std::function<void()>> work_;
+    emulator::Queue& queue_;
 };
 
 class TwinEvent final : public Event {
   public:
-    void record() override { at_ = std::chrono::steady_clock::now(); }
-    void wait() override {}
+    explicit TwinEvent(HostTwin& twin) : twin_(twin), state_(std::make_shared<State>()) {}
+    void record() override {
+        MPT_CHECK(!queue().recording, "an event inside a recording");
+        const std::int64_t number = ++num_recorded_;
+        queue().submit([state = state_, number] {
+            state->num_passed = number;
+            state->at = std::chrono::steady_clock::now();
+        });
+    }
+    void wait() override { twin_.run_until(passed(num_recorded_)); }
+    void order_after() override { queue().hold_until(passed(num_recorded_)); }
     double ms_since(const Event& earlier) override {
-        return std::chrono::duration<double, std::milli>(at_ - dynamic_cast<const TwinEvent&>(earlier).at_)
-            .count();
+        const auto& other = dynamic_cast<const TwinEvent&>(earlier);
+        return std::chrono::duration<double, std::milli>(state_->at - other.state_->at).count();
     }
 
   private:
-    std::chrono::steady_clock::time_point at_{};
+    struct State {
+        std::int64_t num_passed = 0;
+        std::chrono::steady_clock::time_point at{};
+    };
+    emulator::Queue& queue() const { return *static_cast<emulator::Queue*>(twin_.stream()); }
+    std::function<bool()> passed(std::int64_t number) const {
+        return [state = state_, number] { return state->num_passed >= number; };
+    }
+
+    HostTwin& twin_;
+    std::shared_ptr<State> state_;
+    std::int64_t num_recorded_ = 0;
 };
 
 }  // namespace
@@ -73,9 +95,13 @@ struct HostTwin::Allocation {
     }
 };
 
-HostTwin::HostTwin(bool last_first) : Device(twin_info()) {
-    queue_.last_first = last_first;
+HostTwin::HostTwin(bool last_first, TwinOrder order) : Device(twin_info(order)), order_(order) {
+    for (emulator::Queue* queue : {&queue_, &second_queue_}) {
+        queue->last_first = last_first;
+        queue->deferred = order != TwinOrder::kAtOnce;
+    }
     stream_ = &queue_;
+    second_stream_ = &second_queue_;
 }
 
 HostTwin::~HostTwin() = default;
@@ -90,8 +116,32 @@ std::byte* HostTwin::allocate(std::size_t bytes) {
     return data;
 }
 
+// As cudaFree: what was enqueued before still has the memory. A fault of it is told at the next
+// synchronisation that has something to run.
 void HostTwin::release(std::byte* memory) {
+    try {
+        while (step()) {
+        }
+    } catch (const InternalError& error) {
+        queue_.waiting.push_front({[what = std::string(error.what())] { throw InternalError(what); }, {}});
+    }
     allocations_.erase(memory);
+}
+
+bool HostTwin::step() {
+    emulator::Queue* order[] = {&queue_, &second_queue_};
+    if (order_ == TwinOrder::kSecondStreamAhead) std::swap(order[0], order[1]);
+    return order[0]->step() || order[1]->step();
+}
+
+void HostTwin::run_until(const std::function<bool()>& reached) {
+    while (!reached())
+        MPT_CHECK(step(), "the streams wait for each other, or for an event that nobody recorded");
+}
+
+const std::vector<std::string>& HostTwin::ranges() const {
+    MPT_CHECK(num_closed_ == ranges_.size(), "a range that was not closed");
+    return ranges_;
 }
 
 std::int64_t HostTwin::free_bytes() {
@@ -101,14 +151,16 @@ std::int64_t HostTwin::free_bytes() {
 }
 
 void HostTwin::copy(void* to, const void* from, std::size_t bytes) {
-    if (bytes != 0) queue_.submit([=] { std::memcpy(to, from, bytes); });
+    if (bytes != 0) current().submit([=] { std::memcpy(to, from, bytes); });
 }
 
 void HostTwin::fill_zero(void* to, std::size_t bytes) {
-    if (bytes != 0) queue_.submit([=] { std::memset(to, 0, bytes); });
+    if (bytes != 0) current().submit([=] { std::memset(to, 0, bytes); });
 }
 
 void HostTwin::synchronize() {
+    ++num_synchronizations_;
+    run_until([this] { return queue_.waiting.empty() && second_queue_.waiting.empty(); });
     for (const auto& [data, allocation] : allocations_)
         if (!allocation->intact())
             throw InternalError("kernel fault: written outside an allocation of " +
@@ -116,7 +168,7 @@ void HostTwin::synchronize() {
 }
 
 std::unique_ptr<Event> HostTwin::make_event() {
-    return std::make_unique<TwinEvent>();
+    return std::make_unique<TwinEvent>(*this);
 }
 
 std::unique_ptr<Recording> HostTwin::capture(const std::function<void()>& work) {
@@ -130,7 +182,7 @@ std::unique_ptr<Recording> HostTwin::capture(const std::function<void()>& work) 
         throw;
     }
     queue_.recording = false;
-    return std::make_unique<TwinRecording>(std::move(queue_.recorded));
+    return std::make_unique<TwinRecording>(std::move(queue_.recorded), queue_);
 }
 
 Planned<ProductArgs> HostTwin::plan_product(const ProductSpec& spec) {

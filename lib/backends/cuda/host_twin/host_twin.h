@@ -9,10 +9,14 @@
 
 namespace mpt::gpu {
 
+// When work runs: as it is enqueued, or as late as the host allows, with one of the streams as far ahead as
+// events let it be. Late, the host has no access to the device's memory either, as with a GPU.
+enum class TwinOrder : std::uint8_t { kAtOnce, kFirstStreamAhead, kSecondStreamAhead };
+
 class HostTwin final : public Device {
   public:
     // `last_first` runs blocks, and threads between barriers, in the opposite order.
-    explicit HostTwin(bool last_first = false);
+    explicit HostTwin(bool last_first = false, TwinOrder order = TwinOrder::kAtOnce);
     ~HostTwin() override;
 
     std::byte* allocate(std::size_t bytes) override;
@@ -24,13 +28,27 @@ class HostTwin final : public Device {
     void fill_zero(void* to, std::size_t bytes) override;
     void synchronize() override;  // throws when a guard was written over
     std::unique_ptr<Event> make_event() override;
+    void open_range(const std::string& name) override { ranges_.push_back(name); }
+    void close_range() override { ++num_closed_; }
+    // Every range that was opened, in order; throws when not all are closed.
+    const std::vector<std::string>& ranges() const;
+    std::int64_t num_synchronizations() const { return num_synchronizations_; }
+    // Runs what waits until `reached`; throws when it never is.
+    void run_until(const std::function<bool()>& reached);
     std::unique_ptr<Recording> capture(const std::function<void()>& work) override;
     Planned<ProductArgs> plan_product(const ProductSpec& spec) override;
     Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) override;
 
   private:
     struct Allocation;
-    emulator::Queue queue_;
+    bool step();
+    emulator::Queue& current() { return *static_cast<emulator::Queue*>(stream_); }
+
+    TwinOrder order_;
+    emulator::Queue queue_, second_queue_;
+    std::vector<std::string> ranges_;
+    std::size_t num_closed_ = 0;
+    std::int64_t num_synchronizations_ = 0;
     std::map<std::byte*, std::unique_ptr<Allocation>> allocations_;
 };
 
