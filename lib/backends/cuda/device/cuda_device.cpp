@@ -7,7 +7,7 @@
 
 #include "backends/cuda/device/check.h"
 #include "backends/cuda/device/cublaslt.h"
-#include "backends/cuda/device/cudnn_convolution.h"
+#include "backends/cuda/device/cudnn_runner.h"
 #include "backends/cuda/journal.h"
 #include "backends/cuda/spec_text.h"
 #include "core/error.h"
@@ -101,6 +101,10 @@ bool built_with_cuda() {
     return true;
 }
 
+std::string cuda_build_text() {
+    return MPT_CUDA_BUILD;
+}
+
 DeviceCount count_devices() {
     int count = 0;
     const cudaError_t code = cudaGetDeviceCount(&count);
@@ -140,7 +144,7 @@ CudaDevice::CudaDevice(int index) : Device(info_of(index)) {
     stream_ = stream;
     second_stream_ = second;
     cublaslt_ = std::make_unique<CublasLt>();
-    cudnn_ = std::make_unique<Cudnn>(index, stream);
+    cudnn_ = std::make_unique<CudnnRunner>(index, stream);
 }
 
 CudaDevice::~CudaDevice() {
@@ -148,6 +152,7 @@ CudaDevice::~CudaDevice() {
     cudaStreamSynchronize(static_cast<cudaStream_t>(second_stream_));
     products_.clear();
     convolutions_.clear();
+    attentions_.clear();
     cudnn_.reset();
     cublaslt_.reset();
     cudaStreamDestroy(static_cast<cudaStream_t>(second_stream_));
@@ -253,8 +258,7 @@ double CudaDevice::time(const std::function<void()>& work, int runs) {
 
 Journal& CudaDevice::journal() {
     if (!journal_)
-        journal_ = std::make_unique<Journal>(
-            settings().journal, info().name + "|" + info().driver + "|" + info().cudnn + "|" + info().cublas);
+        journal_ = std::make_unique<Journal>(settings().journal, journal_machine(info(), settings()));
     return *journal_;
 }
 
@@ -271,7 +275,15 @@ Planned<ConvolutionArgs> CudaDevice::plan_convolution(const ConvolutionSpec& spe
     const std::string key = text_of(spec);
     const auto found = convolutions_.find(key);
     if (found != convolutions_.end()) return found->second;
-    return convolutions_[key] = cudnn_->plan(*this, spec);
+    return convolutions_[key] = gpu::plan_convolution(*cudnn_, *this, spec);
+}
+
+Planned<AttentionArgs> CudaDevice::plan_attention(const AttentionSpec& spec) {
+    make_current();
+    const std::string key = text_of(spec);
+    const auto found = attentions_.find(key);
+    if (found != attentions_.end()) return found->second;
+    return attentions_[key] = gpu::plan_attention(*cudnn_, *this, spec);
 }
 
 }  // namespace mpt::gpu
