@@ -1,6 +1,5 @@
 // What looks at a run from beside it: the profiler, histograms of values, and who went non-finite first.
-// While nothing is asked for and nothing overflows it does nothing but a scan of the gradients when they
-// accumulate.
+// While nothing is asked for and nothing overflows it does nothing.
 #pragma once
 
 #include <memory>
@@ -15,11 +14,11 @@ namespace mpt {
 class RunWatch {
   public:
     RunWatch(const RunConfig& config, const RunDirectory& directory, std::int64_t total_updates,
-             TrainingProgram& program, RunLog& log);
+             TrainingProgram& program, RunLog& log, std::optional<CpuMachine> machine);
 
     void begin_update(std::int64_t attempt);  // counted from 1
     void before_micro_step();
-    void after_micro_step(std::int64_t index, bool last);
+    void after_micro_step(std::int64_t index, const BatchResult& result, bool last);
     void before_step();  // the optimizer's
     void after_update();
     // For an update that was skipped or lost its loss: the first value that is not finite, in words. Once a

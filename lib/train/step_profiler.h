@@ -2,31 +2,33 @@
 // chrome://tracing or Perfetto.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
+#include "forecast/cpu.h"
 #include "train/training_program.h"
 
 namespace mpt {
 
 class StepProfiler {
   public:
-    explicit StepProfiler(int num_threads) : num_threads_(num_threads) {}
+    // `machine` unset: no forecasts.
+    explicit StepProfiler(std::optional<CpuMachine> machine) : machine_(std::move(machine)) {}
 
     // To be called right before a plan is run, and handed to TrainingProgram::observe.
-    void begin() { last_ = Clock::now(); }
+    void begin() { last_ = forecast_at_ = now_seconds(); }
     void see(const Executor& executor, const PlannedStep& step);
 
     // A line a node, slowest first: mean ms, forecast ms, op, kernel, rates; and sums.
     std::string table() const;
-    // The events of everything that was seen, in Chrome's trace format.
+    // What was seen, in Chrome's trace format; on a track below it the forecast.
     std::string trace() const;
 
   private:
-    using Clock = std::chrono::steady_clock;
     struct NodeTimes {
         double total_ms = 0;
         std::int64_t runs = 0;
@@ -35,12 +37,12 @@ class StepProfiler {
     };
     struct Event {
         std::string node;
-        double start_us = 0, duration_us = 0;
+        double start_us = 0, duration_us = 0, forecast_us = 0;  // forecast_us: where its forecast starts
     };
     void learn(const Executor& executor);
 
-    int num_threads_;
-    Clock::time_point begun_ = Clock::now(), last_ = begun_;
+    std::optional<CpuMachine> machine_;
+    double begun_ = now_seconds(), last_ = begun_, forecast_at_ = begun_;
     std::map<const Executor*, std::vector<std::string>> known_;  // names of its nodes
     std::map<std::string, NodeTimes> nodes_;
     std::vector<Event> events_;

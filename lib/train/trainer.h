@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/run_config.h"
+#include "forecast/cpu.h"
 #include "metrics/rows.h"
 #include "train/resume.h"
 #include "train/stop_flag.h"
@@ -19,7 +21,8 @@ struct TrainRequest {
     ResumeRequest resume = {};
     Existing existing = Existing::kKeep;
     const StopFlag* stop = nullptr;
-    std::FILE* console = nullptr;  // where progress goes
+    std::FILE* console = nullptr;            // where progress goes
+    std::optional<CpuMachine> machine = {};  // measured; what a profile forecasts with
 };
 
 struct TrainResult {
