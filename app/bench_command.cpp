@@ -25,6 +25,11 @@ nlohmann::ordered_json json_of(const BenchResult& result) {
                           {"backward_ms", s.backward_ms},
                           {"update_ms", s.update_ms},
                           {"other_ms", s.other_ms}});
+    nlohmann::ordered_json published;
+    if (result.published)
+        published = {{"per_second", result.published->per_second},
+                     {"share", result.series.front().per_second.median / result.published->per_second},
+                     {"source", result.published->source}};
     return {{"device", result.device},
             {"unit", result.unit},
             {"batch", result.batch},
@@ -32,7 +37,10 @@ nlohmann::ordered_json json_of(const BenchResult& result) {
             {"series", series},
             {"tflops", result.tflops},
             {"mfu", result.mfu},
+            {"roofline_share", result.roofline_share},
             {"forecast_per_second", result.forecast_per_second},
+            {"published", published},
+            {"sensors", result.sensors},
             {"planned_mib", result.planned_mib},
             {"seen_mib", result.seen_mib},
             {"verdict", name_of(result.verdict)},

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace mpt::app {
@@ -31,7 +32,7 @@ std::string last_line_of(const std::filesystem::path& path) {
 
 ChildResult run_child(const std::vector<std::string>& arguments, const std::filesystem::path& output,
                       const StopFlag& stop) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = now_seconds();
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     std::vector<std::string> words = {program};
     words.insert(words.end(), arguments.begin(), arguments.end());
@@ -63,7 +64,7 @@ ChildResult run_child(const std::vector<std::string>& arguments, const std::file
     result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     result.peak_mib = static_cast<double>(usage.ru_maxrss) / 1024;
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.seconds = now_seconds() - start;
     result.last_line = last_line_of(output);
     return result;
 }

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 
 #include "backends/cpu/threads.h"
@@ -10,6 +9,7 @@
 #include "backends/cuda/generations.h"
 #include "command_line.h"
 #include "commands.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "graph/kernel.h"
 #include "ops/linear/linear.h"
@@ -33,9 +33,9 @@ Size size_of_text(const std::string& text) {
 }
 
 double seconds_of(const std::function<void()>& work) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = now_seconds();
     work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return now_seconds() - begin;
 }
 
 // The median of several runs, after one that warms up; at most about a second in all.
@@ -71,6 +71,7 @@ void measure_cpu(const Size& s) {
         call.op = &linear_op;
         call.attributes = LinearAttributes{};
         call.num_threads = cpu::num_usable_cores();
+        cpu::start_threads(call.num_threads);
         call.inputs = {{{s.m, s.k}, dtype}, {{s.n, s.k}, dtype}, {}};
         call.present = {true, true, false};
         call.outputs = linear_op.infer(call.attributes, call.inputs);

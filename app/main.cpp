@@ -1,9 +1,15 @@
-#include <fmt/core.h>
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <new>
 #include <sstream>
+#include <system_error>
 
 #include "commands.h"
 #include "core/error.h"
@@ -44,8 +50,37 @@ int dispatch(std::vector<std::string> words) {
 // One line on stderr for each fault, and the exit code.
 int report(const std::string& text, int code) {
     std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) fmt::print(stderr, "mpt-train: {}\n", line);
+    for (std::string line; std::getline(lines, line);)
+        std::fputs(("mpt-train: " + line + "\n").c_str(), stderr);
     return code;
+}
+
+// A reader that went away (`| head`) is no failure; a full disk is.
+int check_output(int code) {
+    errno = 0;
+    const bool flushed = std::fflush(stdout) == 0;
+    const std::string reason = errno != 0 ? std::strerror(errno) : "the disk may be full";
+    struct stat info {};
+    const bool pipe = fstat(fileno(stdout), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
+    if ((flushed && std::ferror(stdout) == 0) || pipe || code != 0) return code;
+    return report("standard output cannot be written: " + reason, static_cast<int>(mpt::ExitCode::kResource));
+}
+
+// Threads share one heap where the address space is limited: one each reserves 64 MiB, and a thread that gets
+// none asks the kernel for every few bytes.
+void share_heap_if_limited() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
+}
+
+int report_system_error(const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return check_output(0);
+    const bool scarce = error.code() == std::errc::resource_unavailable_try_again ||
+                        error.code() == std::errc::not_enough_memory;
+    if (!scarce) return report(std::string("internal error: ") + error.what(), kInternalError);
+    return report(std::string("the system refuses a thread (") + error.what() +
+                      "); raise the limits on memory (ulimit -v) and processes (ulimit -u)",
+                  static_cast<int>(mpt::ExitCode::kResource));
 }
 
 }  // namespace
@@ -53,13 +88,16 @@ int report(const std::string& text, int code) {
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // `| head` must not end a run
     std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), as a full disk is
+    share_heap_if_limited();
     try {
-        return dispatch({argv + 1, argv + argc});
+        return check_output(dispatch({argv + 1, argv + argc}));
     } catch (const mpt::Error& error) {
         return report(error.what(), static_cast<int>(error.code()));
     } catch (const std::filesystem::filesystem_error& error) {
         return report(error.path1().string() + ": cannot be used: " + error.code().message(),
                       static_cast<int>(mpt::ExitCode::kUsage));
+    } catch (const std::system_error& error) {
+        return report_system_error(error);
     } catch (const std::bad_alloc&) {
         return report("out of memory; lower train.batch_size or raise train.accumulate",
                       static_cast<int>(mpt::ExitCode::kResource));

@@ -49,6 +49,7 @@ Json memory_json(const PlanStudy& study) {
     for (const MemoryRow& row : study.memory_rows)
         variants.push_back({{"precision", name_of(row.mode)},
                             {"recompute", name_of(row.recompute)},
+                            {"kernels", name_of(row.software)},
                             {"activations_bytes", row.activations_bytes},
                             {"peak_bytes", row.peak_bytes},
                             {"largest_micro_batch", row.largest_micro_batch}});
@@ -69,6 +70,17 @@ Json memory_json(const PlanStudy& study) {
             {"alive_at_peak", peak},
             {"variants", variants},
             {"accumulation", accumulate}};
+}
+
+Json cudnn_json(const PlanStudy& study) {
+    Json rows = Json::array();
+    for (const CudnnRow& row : study.cudnn.rows)
+        rows.push_back({{"convolution", row.convolution},
+                        {"count", row.count},
+                        {"engine", row.engine},
+                        {"workspace_bytes", row.workspace_bytes},
+                        {"tensor_cores", row.tensor_cores}});
+    return {{"version", study.cudnn.version}, {"reason", study.cudnn.reason}, {"convolutions", rows}};
 }
 
 Json advice_json(const PlanStudy& study) {
@@ -162,6 +174,7 @@ Json json_of(const PlanStudy& study) {
             {"audit", audit_json(study)},
             {"casts", casts_json(study)},
             {"memory", memory_json(study)},
+            {"cudnn", cudnn_json(study)},
             {"tensor_cores", advice_json(study)},
             {"forecast", forecast_json(study)},
             {"slowest", slowest_json(study)},

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "core/error.h"
 #include "stop_signals.h"
+#include "study/cpu_probe.h"
 #include "train/trainer.h"
 
 namespace mpt::app {
@@ -102,6 +103,7 @@ int train_command(const std::vector<std::string>& arguments) {
     refuse_empty(app);
     TrainRequest request = request_of(options);
     request.stop = &catch_stop_signals();
+    if (request.config.debug.profile > 0) request.machine = measured_machine(request.config);
     const TrainResult result = train(request);
     if (result.signal == 0) {
         if (!result.message.empty()) fmt::print("{}\n", result.message);

@@ -14,7 +14,7 @@ batch=${BATCH:-16}
 "$mpt" sweep --config "$root/configs/resnet50_amp.yaml" --out "$out/throughput" \
     --over precision.mode=fp32,tf32,amp_fp16,amp_bf16 \
     --set train.batch_size="$batch" train.accumulate=1 train.steps="${STEPS:-8}" train.warmup_steps=2 \
-    --set data.num_samples=$((batch * 4)) data.eval_limit="$batch" checkpoint.every=never checkpoint.best=off
+    --set data.num_samples=$((batch * 4)) data.eval_limit="$batch" checkpoint.every=never checkpoint.best=none
 python3 - "$out/throughput/sweep.json" <<'PYTHON'
 import json, sys
 rows = {row["point"][0]: row for row in json.load(open(sys.argv[1]))["rows"] if row["status"] == "ok"}

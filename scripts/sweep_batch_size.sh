@@ -14,5 +14,5 @@ exec "${MPT_TRAIN:-$root/build/app/mpt-train}" sweep --config "$config" \
     --over "train.batch_size=${BATCHES:-8,16,32,64,128,256,8}" \
     --over "precision.mode=${MODES:-fp32,amp_fp16,amp_bf16}" \
     --set train.accumulate=1 train.steps="${STEPS:-12}" train.warmup_steps=2 data.drop_last=true data.eval_limit=64 \
-    --set checkpoint.every=never checkpoint.best=off \
+    --set checkpoint.every=never checkpoint.best=none \
     "$@"

@@ -18,6 +18,9 @@ class RunMemory {
     RunMemory(gpu::Device* device, const VariableTable& variables, const StoreLayout& layout, bool huge_pages,
               int num_threads);
     bool allocated() const { return allocated_; }
+    std::int64_t bytes() const {
+        return device_ == nullptr ? arena_.bytes() : static_cast<std::int64_t>(memory_.bytes());
+    }
 
     const Store& store() const { return store_; }  // where steps run
     // The regions for the host to read and to change. Steps that ran are awaited.

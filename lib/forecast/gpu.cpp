@@ -127,6 +127,37 @@ double Gpu::peak(ComputeFormat format) const {
     return 0;
 }
 
+std::string Gpu::device_properties() const {
+    struct Generation {
+        int capability, l2_mib, shared_kib, ctas, threads;
+    };
+    // CUDA C++ Programming Guide, technical specifications per compute capability; L2 of the usual part.
+    constexpr Generation kGenerations[] = {
+        {70, 6, 96, 32, 2048},  {75, 4, 64, 16, 1024},   {80, 40, 163, 32, 2048},   {86, 6, 99, 16, 1536},
+        {89, 96, 99, 24, 1536}, {90, 60, 227, 32, 2048}, {100, 126, 227, 32, 2048}, {120, 96, 99, 24, 1536}};
+    Generation own = kGenerations[0];
+    for (const Generation& generation : kGenerations)
+        if (generation.capability <= major * 10 + minor) own = generation;
+    const auto number = [](const char* key, std::int64_t value) {
+        return ",\"" + std::string(key) + "\":" + std::to_string(value);
+    };
+    std::string text = "{\"deviceVer\":" + std::to_string(major * 100 + minor * 10);
+    text += number("driverVer", 13000) + number("cudaDeviceId", 0);
+    text += ",\"deviceName\":\"NVIDIA " + name + "\",\"maxGridSize\":[2147483647,65535,65535]";
+    text += ",\"maxBlockSize\":[1024,1024,64]" + number("regsPerBlock", 65536);
+    text += number("multiProcessorCount", num_sms);
+    text += number("smClockRateKHz", static_cast<std::int64_t>(clock_mhz) * 1000);
+    text += number("memClockRateKHz", 1593000) + number("l2CacheSize", std::int64_t{own.l2_mib} << 20);
+    text += number("warpSize", 32) + number("maxSharedMemoryPerBlock", 49152);
+    text += number("maxSharedMemoryPerBlockOptin", std::int64_t{own.shared_kib} << 10);
+    text +=
+        number("reservedSharedMemoryPerBlock", major >= 8 ? 1024 : 0) + number("maxRegistersPerSM", 65536);
+    text += number("pciDeviceId", 0) + number("maxCtasPerSM", own.ctas) + number("maxThreadsPerBlock", 1024);
+    text +=
+        number("maxThreadsPerSM", own.threads) + number("isTccDriver", 0) + number("supportCoopLaunch", 1);
+    return text + number("totalGlobalMem", memory_bytes) + number("cudnnVersion", 91900) + "}";
+}
+
 std::int64_t Gpu::usable_bytes() const {
     return memory_bytes - memory_bytes / 50 - 3 * kGib / 4;
 }
@@ -160,14 +191,33 @@ const std::vector<Gpu>& gpu_table() {
     return table;
 }
 
-const Gpu& find_gpu(std::string_view name) {
-    std::string known;
+namespace {
+
+const Gpu* known_gpu(std::string_view name) {
     for (const Gpu& gpu : gpu_table()) {
-        if (plain(gpu.name) == plain(name)) return gpu;
+        if (plain(gpu.name) == plain(name)) return &gpu;
         for (const std::string& alias : gpu.aliases)
-            if (plain(alias) == plain(name)) return gpu;
-        known += (known.empty() ? "" : ", ") + gpu.name;
+            if (plain(alias) == plain(name)) return &gpu;
     }
+    return nullptr;
+}
+
+}  // namespace
+
+const Gpu* gpu_of_driver(std::string_view name) {
+    for (const std::string_view maker : {"NVIDIA ", "Tesla ", "GeForce "})
+        if (name.starts_with(maker)) name.remove_prefix(maker.size());
+    if (const Gpu* gpu = known_gpu(name); gpu != nullptr) return gpu;
+    // "H100 80GB HBM3" is the SXM part; its PCIe sister says so.
+    const std::string_view family = name.substr(0, name.find(' '));
+    return name.find("PCIe") == std::string_view::npos ? known_gpu(family)
+                                                       : known_gpu(std::string(family) + "-PCIe");
+}
+
+const Gpu& find_gpu(std::string_view name) {
+    if (const Gpu* gpu = known_gpu(name); gpu != nullptr) return *gpu;
+    std::string known;
+    for (const Gpu& gpu : gpu_table()) known += (known.empty() ? "" : ", ") + gpu.name;
     throw Error(ExitCode::kUsage, "no GPU '" + std::string(name) + "' in the table; there are " + known);
 }
 

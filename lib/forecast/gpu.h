@@ -29,6 +29,9 @@ struct Gpu {
     std::string generation() const;  // Volta, Turing, Ampere, Ada, Hopper, Blackwell
     // Dense peak, flop/s; 0 when the GPU has no such arithmetic.
     double peak(ComputeFormat format) const;
+    // As cuDNN's device properties say it, in JSON: enough to plan without the GPU. What the table does not
+    // have is the generation's.
+    std::string device_properties() const;
     // What is left for a run: the driver's context and libraries take their part.
     std::int64_t usable_bytes() const;
 };
@@ -41,5 +44,8 @@ const std::vector<Gpu>& gpu_table();
 // By name or alias, whatever the case and punctuation: "A100", "rtx 4090", "H100-SXM5". Throws Error(kUsage)
 // naming all there are.
 const Gpu& find_gpu(std::string_view name);
+// By what a driver calls it: "NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 4090". Null for one not in the
+// table.
+const Gpu* gpu_of_driver(std::string_view name);
 
 }  // namespace mpt

@@ -20,6 +20,7 @@ struct Product {
     std::int64_t in_features = 0, out_features = 0;
     std::int64_t batch = 0;      // rows that come from the micro-batch (0: none is a feature of the layer)
     DType operand = DType::f32;  // storage of a and b
+    bool fp8 = false;            // multiplied in fp8, where the GPU has it
     std::string node;            // its name
 
     double flops() const {

@@ -17,8 +17,19 @@ struct PublishedRate {
     std::int64_t batch = 0;  // samples a micro-step
     Software software = Software::kOpByOp;
     std::string source;
+    // Sequences have padding, which is computed but not counted: the share that counts.
+    double counted = 1;
+    // Rates were fitted to the row; others only check them.
+    bool fitted = true;
 };
 const std::vector<PublishedRate>& published_rates();
+
+// Largest batches of ResNet-50 that frameworks were published to train on one GPU.
+struct PublishedBatches {
+    std::string gpu;
+    std::int64_t f32 = 0, amp = 0;
+};
+const PublishedBatches* published_batches(const std::string& model, const std::string& gpu);
 
 // The row nearest to a forecast (same model, GPU and precision), or null.
 const PublishedRate* published_for(const std::string& model, const std::string& gpu,

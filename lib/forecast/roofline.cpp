@@ -15,7 +15,7 @@ double sustained(const SustainedRates& rates, const Product& product, ComputeFor
             if (f32) return rates.convolution_f32;
             return format == ComputeFormat::kTf32 ? rates.convolution_tf32 : rates.convolution;
         case Product::Source::kLinear:
-            return f32 ? rates.f32 : rates.product;
+            return f32 ? rates.product_f32 : rates.product;
         case Product::Source::kAttention:
             return f32 ? rates.f32 : rates.attention;
     }
@@ -29,7 +29,7 @@ NodeForecast node_forecast(const NodeWork& work, const Gpu& gpu, Tf32 tf32, cons
     out.bytes = work.bytes;
     double seconds = (work.flops - work.product_flops) / (gpu.peak(ComputeFormat::kF32) * rates.f32);
     for (const Product& product : work.products) {
-        out.format = compute_format(product.operand, tf32, gpu);
+        out.format = compute_format(product, tf32, gpu);
         const double efficiency = grade(product, out.format, gpu).efficiency;
         seconds += product.flops() / (gpu.peak(out.format) * sustained(rates, product, out.format) *
                                       std::max(efficiency, 0.02));
@@ -78,6 +78,14 @@ SustainedRates sustained_rates(Software software) {
     return rates;
 }
 
+SustainedRates ideal_rates() {
+    SustainedRates rates;
+    rates.convolution = rates.convolution_tf32 = rates.convolution_f32 = 1;
+    rates.product = rates.attention = rates.f32 = rates.bandwidth = 1;
+    rates.launch_us = 0;
+    return rates;
+}
+
 std::vector<NodeWork> work_of(const Graph& graph) {
     std::vector<NodeWork> all;
     all.reserve(graph.nodes.size());
@@ -91,6 +99,22 @@ std::vector<NodeWork> work_of(const Graph& graph) {
         all.push_back(std::move(work));
     }
     return all;
+}
+
+void multiply_in_fp8(std::vector<NodeWork>& work, std::int64_t vocabulary) {
+    constexpr std::int64_t kMultiple = 16;
+    for (NodeWork& node : work)
+        for (Product& p : node.products) {
+            const bool logits = p.in_features >= vocabulary || p.out_features >= vocabulary;
+            if (p.source != Product::Source::kLinear || logits || p.in_features % kMultiple != 0 ||
+                p.out_features % kMultiple != 0)
+                continue;
+            p.fp8 = true;
+            // Input, weights and output gradient are cast once, each for two of the layer's three products:
+            // half of 2 bytes read and 1 written is a product's, which then reads 1 byte instead of 2.
+            node.bytes += 0.5 * static_cast<double>(p.count) * static_cast<double>(p.m + p.n) *
+                          static_cast<double>(p.k);
+        }
 }
 
 GraphForecast forecast(const Graph& graph, const std::vector<NodeWork>& work, const Gpu& gpu, Tf32 tf32,

@@ -27,12 +27,14 @@ struct SustainedRates {
     double convolution_tf32 = 0.335;  // frameworks keep NCHW in f32 and convert around each convolution
     double convolution_f32 = 1.145;   // above 1: Winograd saves products that are counted here
     double product = 0.72;            // linear layers
+    double product_f32 = 1.0;         // of the CUDA cores' peak
     double attention = 0.45;
     double f32 = 0.85;  // other arithmetic on CUDA cores
     double bandwidth = 0.737;
     double launch_us = 3;  // a node
 };
 SustainedRates sustained_rates(Software software);
+SustainedRates ideal_rates();  // datasheet peaks, nothing lost: the roofline itself
 
 enum class Bound : std::uint8_t { kCompute, kMemory, kLaunch };
 std::string_view name_of(Bound bound);
@@ -59,6 +61,9 @@ struct NodeWork {
     std::vector<Product> products;
 };
 std::vector<NodeWork> work_of(const Graph& graph);
+// As Transformers are trained in fp8: linear layers of aligned sizes, without the logits (of `vocabulary`
+// features), whose operands are cast first.
+void multiply_in_fp8(std::vector<NodeWork>& work, std::int64_t vocabulary);
 
 GraphForecast forecast(const Graph& graph, const std::vector<NodeWork>& work, const Gpu& gpu, Tf32 tf32,
                        const SustainedRates& rates);

@@ -163,6 +163,11 @@ ComputeFormat compute_format(DType operand, Tf32 tf32, const Gpu& gpu) {
     return gpu.peak(format) > 0 ? format : ComputeFormat::kF32;
 }
 
+ComputeFormat compute_format(const Product& product, Tf32 tf32, const Gpu& gpu) {
+    if (product.fp8 && gpu.peak(ComputeFormat::kFp8) > 0) return ComputeFormat::kFp8;
+    return compute_format(product.operand, tf32, gpu);
+}
+
 ProductGrade grade(const Product& product, ComputeFormat format, const Gpu& gpu) {
     ProductGrade out = rated(product, format, gpu);
     if (format == ComputeFormat::kF32) {

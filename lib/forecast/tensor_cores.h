@@ -40,6 +40,7 @@ Multiples multiples_of(ComputeFormat format, const Gpu& gpu);
 // What operands of a type are multiplied in; f32 where the GPU has nothing faster. `tf32`: f32 operands may.
 enum class Tf32 : std::uint8_t { kOff, kOn };
 ComputeFormat compute_format(DType operand, Tf32 tf32, const Gpu& gpu);
+ComputeFormat compute_format(const Product& product, Tf32 tf32, const Gpu& gpu);
 
 ProductGrade grade(const Product& product, ComputeFormat format, const Gpu& gpu);
 

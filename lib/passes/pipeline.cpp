@@ -1,8 +1,8 @@
 #include "passes/pipeline.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "core/clock.h"
 #include "passes/append_update.h"
 #include "passes/differentiate.h"
 #include "passes/fuse.h"
@@ -24,10 +24,9 @@ class PassRunner {
 
     void operator()(const std::string& name, GraphStage stage, const std::function<void()>& pass) {
         if (std::ranges::find(options_.skip, name) != options_.skip.end()) return;
-        const auto start = std::chrono::steady_clock::now();
+        const double start = now_seconds();
         pass();
-        const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-        report_.timings.push_back({name, took.count()});
+        report_.timings.push_back({name, 1e3 * (now_seconds() - start)});
         verify(graph_, stage);
         if (!options_.dump) return;
         std::string now = print(graph_);
@@ -62,6 +61,7 @@ PipelineReport run_pipeline(GraphBuilder& builder, ValueId loss, ValueId seed,
         run("append_update", GraphStage::kBuilt, [&] { append_accumulation(builder, gradients); });
         if (options.recompute_blocks) run("recompute", GraphStage::kBuilt, [&] { recompute_blocks(graph); });
     }
+    report.unmatched_overrides = unmatched_overrides(graph, options.precision);
     run("assign_precision", GraphStage::kPrecision, [&] { assign_precision(graph, options.precision); });
     run("legalize_precision", GraphStage::kPrecision,
         [&] { report.widened = legalize_precision(graph, *options.kernels, options.num_threads); });

@@ -34,8 +34,9 @@ struct PassTiming {
 
 struct PipelineReport {
     std::vector<PassTiming> timings;
-    std::vector<std::string> widened;  // by legalize_precision: one line a node
-    FusionReport fusion;               // empty where fuse is skipped
+    std::vector<std::string> widened;              // by legalize_precision: one line a node
+    std::vector<std::string> unmatched_overrides;  // patterns of the policy that name no node
+    FusionReport fusion;                           // empty where fuse is skipped
 };
 
 // For kTrain, `loss` and `seed` are the values to differentiate.

@@ -1,5 +1,6 @@
 #include "passes/precision.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/error.h"
@@ -88,6 +89,15 @@ DType wanted_type(const Graph& graph, const Node& node, const PrecisionPolicy& p
 }
 
 }  // namespace
+
+std::vector<std::string> unmatched_overrides(const Graph& graph, const PrecisionPolicy& policy) {
+    std::vector<std::string> unmatched;
+    for (const PrecisionPolicy::Override& override : policy.overrides)
+        if (std::ranges::none_of(graph.nodes,
+                                 [&](const Node& node) { return matches(override.match, node.name); }))
+            unmatched.push_back(override.match);
+    return unmatched;
+}
 
 void assign_precision(Graph& graph, const PrecisionPolicy& policy) {
     if (policy.narrow == DType::f32 && policy.overrides.empty()) return;

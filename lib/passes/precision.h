@@ -22,6 +22,8 @@ struct PrecisionPolicy {
 };
 
 void assign_precision(Graph& graph, const PrecisionPolicy& policy);
+// Of overrides that no node of the graph is named by: their patterns.
+std::vector<std::string> unmatched_overrides(const Graph& graph, const PrecisionPolicy& policy);
 
 // Returns one line per widened node: its name and why.
 std::vector<std::string> legalize_precision(Graph& graph, const KernelTable& kernels, int num_threads);

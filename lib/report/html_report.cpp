@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "report/svg_chart.h"
 
@@ -18,7 +20,7 @@ constexpr const char* kStyle =
     "body{font-family:sans-serif;margin:1.5em;max-width:1500px;color:#222}h1{font-size:1.4em}"
     "h2{font-size:1.1em;margin-top:1.6em}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
     "padding:.25em .6em;text-align:right}td:first-child,th:first-child{text-align:left}"
-    "tr.best "
+    "td.text{text-align:left;max-width:48em}tr.best "
     "td.best{font-weight:bold}td.best{background:#e8f4e8}.charts{display:flex;flex-wrap:wrap;gap:12px}"
     "pre{background:#f6f6f6;padding:.8em;overflow:auto;max-height:30em}svg{border:1px solid #eee}";
 
@@ -60,14 +62,16 @@ std::string chart_of(const std::vector<RunRecord>& runs, const Curve& curve) {
     chart.y_label = curve.label;
     chart.shape = curve.shape;
     const bool scale = std::string_view(curve.key) == "loss_scale";
-    if (scale) chart.y_scale = ChartScale::kLog;
+    if (scale) chart.y_scale = ChartScale::kLog2;
     for (const RunRecord& run : runs) {
         const RowColumns& rows = rows_of(run, curve.rows);
         if (!rows.has(curve.key)) continue;
         ChartSeries series{run.name, rows["step"], rows[curve.key]};
         for (double& y : series.y) y *= curve.factor;
         chart.series.push_back(std::move(series));
-        if (scale) chart.marks.insert(chart.marks.end(), run.skipped_at.begin(), run.skipped_at.end());
+        const int index = static_cast<int>(chart.series.size()) - 1;
+        if (scale)
+            for (const double x : run.skipped_at) chart.marks.push_back({x, runs.size() > 1 ? index : -1});
     }
     if (chart.series.empty()) return {};
     chart.marks_label = "skipped updates";
@@ -82,6 +86,8 @@ struct Column {
 };
 constexpr Column kColumns[] = {
     {"end", "ended", 1, 0},
+    {"precision", "precision", 1, 0},
+    {"batch", "batch", 1, 0},
     {"step", "updates", 1, 0},
     {"skipped", "skipped", 1, 0},
     {"loss", "loss", 1, -1},
@@ -93,6 +99,7 @@ constexpr Column kColumns[] = {
     {"images_per_sec_median", "images/s", 1, 1},
     {"tokens_per_sec_median", "tokens/s", 1, 1},
     {"elapsed", "seconds", 1, 0},
+    {"reason", "why it ended", 1, 0},
 };
 
 std::string summary_value(const RunRecord& run, const std::string& key) {
@@ -122,50 +129,66 @@ std::string comparison(const std::vector<RunRecord>& runs) {
                                   return theirs.empty() ||
                                          column.better * (number - std::strtod(theirs.c_str(), nullptr)) >= 0;
                               });
-            text += fmt::format("<td{}>{}</td>", best ? " class=\"best\"" : "",
-                                numeric ? fmt::format("{:.6g}", number * column.factor) : xml_escaped(value));
+            const char* style = best ? " class=\"best\"" : value.size() > 20 ? " class=\"text\"" : "";
+            text += fmt::format("<td{}>{}</td>", style,
+                                numeric ? fmt::format("{:.5g}", number * column.factor) : xml_escaped(value));
         }
         text += "</tr>\n";
     }
     return text + "</table>\n";
 }
 
-// Lines of the configs that are not the same in all runs.
+// The values of a resolved config by "section.key".
+std::map<std::string, std::string> settings_of(const std::string& config) {
+    std::map<std::string, std::string> settings;
+    std::vector<std::pair<std::size_t, std::string>> path;  // sections the line stands in, by indent
+    std::istringstream lines(config);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t indent = line.find_first_not_of(' ');
+        if (indent == std::string::npos || line[indent] == '#') continue;
+        while (!path.empty() && path.back().first >= indent) path.pop_back();
+        const std::string text = line.substr(indent);
+        const std::size_t colon = text.find(':');
+        if (colon == text.size() - 1) {
+            path.emplace_back(indent, text.substr(0, colon));
+            continue;
+        }
+        std::string full;
+        for (const auto& [depth, name] : path) full += name + ".";
+        if (colon == std::string::npos)
+            settings[full] += text;  // an item of a list
+        else
+            settings[full + text.substr(0, colon)] = text.substr(std::min(colon + 2, text.size()));
+    }
+    return settings;
+}
+
+// Keys whose values are not the same in all runs, a column a run.
 std::string differences(const std::vector<RunRecord>& runs) {
     if (runs.size() < 2) return {};
-    std::vector<std::set<std::string>> lines;
+    std::vector<std::map<std::string, std::string>> settings;
+    std::set<std::string> keys;
     for (const RunRecord& run : runs) {
-        std::set<std::string> own;
-        std::string line;
-        std::vector<std::pair<std::size_t, std::string>> path;  // sections the line stands in, by indent
-        for (std::size_t i = 0; i <= run.config.size(); ++i) {
-            if (i < run.config.size() && run.config[i] != '\n') {
-                line += run.config[i];
-                continue;
-            }
-            const std::size_t indent = line.find_first_not_of(' ');
-            if (indent != std::string::npos && line[indent] != '#') {
-                while (!path.empty() && path.back().first >= indent) path.pop_back();
-                std::string full;
-                for (const auto& [depth, name] : path) full += name + ".";
-                const std::string text = line.substr(indent);
-                if (text.back() == ':') path.emplace_back(indent, text.substr(0, text.size() - 1));
-                if (text.back() != ':') own.insert(full + text);
-            }
-            line.clear();
+        settings.push_back(settings_of(run.config));
+        for (const auto& [key, value] : settings.back()) keys.insert(key);
+    }
+    std::string rows;
+    for (const std::string& key : keys) {
+        if (key == "name" || key == "output_dir") continue;  // no two runs share them
+        std::set<std::string> values;
+        std::string row = fmt::format("<tr><td>{}</td>", xml_escaped(key));
+        for (const auto& of_run : settings) {
+            const auto found = of_run.find(key);
+            const std::string value = found == of_run.end() ? "" : found->second;
+            values.insert(value);
+            row += fmt::format("<td>{}</td>", xml_escaped(value));
         }
-        lines.push_back(std::move(own));
+        if (values.size() > 1) rows += row + "</tr>\n";
     }
-    std::string text = "<h2>what differs in the configs</h2>\n<table>\n";
-    for (std::size_t r = 0; r < runs.size(); ++r) {
-        std::string own;
-        for (const std::string& line : lines[r])
-            if (!std::ranges::all_of(lines, [&](const auto& other) { return other.contains(line); }))
-                own += xml_escaped(line) + "<br>";
-        text += fmt::format("<tr><td>{}</td><td style=\"text-align:left\">{}</td></tr>\n",
-                            xml_escaped(runs[r].name), own);
-    }
-    return text + "</table>\n";
+    if (rows.empty()) return "<p>The configs are the same.</p>\n";
+    std::string text = "<h2>what differs in the configs</h2>\n<table><tr><th>key</th>";
+    for (const RunRecord& run : runs) text += fmt::format("<th>{}</th>", xml_escaped(run.name));
+    return text + "</tr>\n" + rows + "</table>\n";
 }
 
 }  // namespace

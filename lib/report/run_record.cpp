@@ -34,6 +34,18 @@ std::string text_of(const fs::path& path) {
     return text.str();
 }
 
+// Of a resolved config: the value of `key` right below the section, as written.
+std::string config_value(const std::string& config, const std::string& section, const std::string& key) {
+    std::istringstream lines(config);
+    bool inside = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.empty() && line.front() != ' ') inside = line == section + ":";
+        const std::string head = "  " + key + ": ";
+        if (inside && line.rfind(head, 0) == 0) return line.substr(head.size());
+    }
+    return {};
+}
+
 void note_skips(RunRecord& run) {
     const std::vector<double>& step = run.train["step"];
     const std::vector<double>& skipped = run.train["skipped"];
@@ -86,6 +98,14 @@ RunRecord read_run(const fs::path& path) {
         throw Error(ExitCode::kData, metrics.string() + ": has no rows of training or evaluation");
     note_skips(run);
     run.config = text_of(run.folder / "config.yaml");
+    // What tells runs apart at a glance.
+    if (const std::string mode = config_value(run.config, "precision", "mode"); !mode.empty())
+        run.summary["precision"] = mode;
+    const bool by_tokens = config_value(run.config, "model", "type") == "transformer";
+    if (const std::string batch =
+            config_value(run.config, "train", by_tokens ? "batch_tokens" : "batch_size");
+        !batch.empty())
+        run.summary["batch"] = batch;
     return run;
 }
 

@@ -56,7 +56,21 @@ class Drawing {
     }
 
   private:
-    double scaled(double y) const { return chart_.y_scale == ChartScale::kLog ? std::log10(y) : y; }
+    double scaled(double y) const {
+        if (chart_.y_scale == ChartScale::kLinear) return y;
+        return chart_.y_scale == ChartScale::kLog ? std::log10(y) : std::log2(y);
+    }
+    // The y of a tick, and what stands beside it. Ticks of logarithms are whole.
+    std::vector<std::pair<double, std::string>> y_ticks() const {
+        std::vector<std::pair<double, std::string>> ticks;
+        const bool log = chart_.y_scale != ChartScale::kLinear;
+        const char* base = chart_.y_scale == ChartScale::kLog2 ? "2^" : "1e";
+        for (const double tick : nice_ticks(y_.low, y_.high, 6))
+            if (!log || tick == std::round(tick))
+                ticks.emplace_back(tick,
+                                   log ? fmt::format("{}{:.0f}", base, tick) : fmt::format("{:.4g}", tick));
+        return ticks;
+    }
     bool drawable(const ChartSeries& s, std::size_t i) const {
         return i < s.y.size() && std::isfinite(s.x[i]) && std::isfinite(scaled(s.y[i]));
     }
@@ -71,21 +85,20 @@ class Drawing {
     double px(double x) const {
         return kLeft + (x - x_.low) / (x_.high - x_.low) * (chart_.width - kLeft - kRight);
     }
-    double py(double y) const {
+    double py(double y) const { return place(scaled(y)); }
+    double place(double scaled_y) const {
         return chart_.height - kBottom -
-               (scaled(y) - y_.low) / (y_.high - y_.low) * (chart_.height - kTop - kBottom);
+               (scaled_y - y_.low) / (y_.high - y_.low) * (chart_.height - kTop - kBottom);
     }
 
     std::string axes() const {
         const double bottom = chart_.height - kBottom, right = chart_.width - kRight;
         std::string out;
-        for (const double tick : nice_ticks(y_.low, y_.high, 6)) {
-            const double value = chart_.y_scale == ChartScale::kLog ? std::pow(10, tick) : tick;
+        for (const auto& [tick, text] : y_ticks())
             out += fmt::format(
                 "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#dddddd\"/>"
-                "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n",
-                kLeft, right, py(value), py(value), kLeft - 6, py(value) + 4, value);
-        }
+                "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
+                kLeft, right, place(tick), place(tick), kLeft - 6, place(tick) + 4, text);
         const auto label = [&](double x, const std::string& text) {
             out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", px(x),
                                bottom + 15, xml_escaped(text));
@@ -108,13 +121,18 @@ class Drawing {
 
     std::string marks() const {
         std::string out;
-        for (const double x : chart_.marks)
-            if (x >= x_.low && x <= x_.high)
+        for (const ChartMark& mark : chart_.marks)
+            if (mark.x >= x_.low && mark.x <= x_.high)
                 out += fmt::format(
                     "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
-                    "stroke=\"#d00000\" stroke-width=\"1\" stroke-opacity=\"0.6\"/>\n",
-                    px(x), kTop, chart_.height - kBottom);
+                    "stroke=\"{3}\" stroke-width=\"1\" stroke-dasharray=\"3 2\"/>\n",
+                    px(mark.x), kTop, chart_.height - kBottom, colour_of(mark));
         return out;
+    }
+
+    static const char* colour_of(const ChartMark& mark) {
+        return mark.series < 0 ? "#d00000"
+                               : kColours[static_cast<std::size_t>(mark.series) % kColours.size()];
     }
 
     std::string curve(std::size_t index) const {
@@ -167,7 +185,8 @@ class Drawing {
                 "<text x=\"{:.1f}\" y=\"18\">{}</text>\n",
                 x, colour, x + 14, xml_escaped(name));
         };
-        if (!chart_.marks.empty()) entry(chart_.marks_label, "#d00000");
+        if (!chart_.marks.empty())
+            entry(chart_.marks_label, chart_.series.size() > 1 ? "#888888" : colour_of(chart_.marks.front()));
         if (chart_.series.size() < 2) return out;
         for (std::size_t s = chart_.series.size(); s-- > 0;)
             entry(chart_.series[s].name, kColours[s % kColours.size()]);

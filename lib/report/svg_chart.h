@@ -13,14 +13,20 @@ struct ChartSeries {
 };
 
 enum class ChartShape { kLine, kSteps, kArea };
-enum class ChartScale { kLinear, kLog };
+enum class ChartScale { kLinear, kLog, kLog2 };
+
+// An event, drawn as a thin line.
+struct ChartMark {
+    double x = 0;
+    int series = -1;  // whose colour it takes; -1: a colour of its own
+};
 
 struct Chart {
     std::string title, x_label, y_label;
     ChartShape shape = ChartShape::kLine;
     ChartScale y_scale = ChartScale::kLinear;
     std::vector<ChartSeries> series;
-    std::vector<double> marks;            // x of events, drawn as thin lines
+    std::vector<ChartMark> marks;
     std::string marks_label;              // what they are
     std::vector<std::string> categories;  // when given, x counts them: 0, 1, ...
     int width = 720, height = 300;

@@ -19,11 +19,23 @@ DType data_type(const Graph& graph, const Node& node) {
     return DType::f32;
 }
 
-std::string computed_in(const Graph& graph, const Node& node, const Gpu* gpu, Tf32 tf32) {
+std::string computed_by_cpu(const Graph& graph, const PlannedStep& step) {
+    const DType data = data_type(graph, graph.node(step.node));
+    if (step.prepared.description.starts_with("bf16")) return "bf16 products";
+    return is_narrow(data) ? "f32, widened from " + std::string(name_of(data)) : "f32";
+}
+
+std::string computed_in(const Graph& graph, const Node& node, const AuditFor& audit) {
     const DType data = data_type(graph, node);
-    if (gpu == nullptr) return is_narrow(data) ? "f32, widened from " + std::string(name_of(data)) : "f32";
-    if (products_of(graph, node).empty()) return "f32";
-    const ComputeFormat format = compute_format(data, tf32, *gpu);
+    const Gpu* gpu = audit.gpu;
+    std::vector<NodeWork> work(1);
+    work.front().products = products_of(graph, node);
+    if (work.front().products.empty()) return "f32";
+    if (audit.fp8_vocabulary > 0) multiply_in_fp8(work, audit.fp8_vocabulary);
+    const ComputeFormat format = compute_format(work.front().products.front(), audit.tf32, *gpu);
+    if (format == ComputeFormat::kFp8)
+        return node.phase == Phase::kForward ? "fp8 (e4m3) Tensor Cores"
+                                             : "fp8 (e5m2 gradients) Tensor Cores";
     if (format == ComputeFormat::kF32)
         return is_narrow(data) ? "f32: " + gpu->generation() + " multiplies no " + std::string(name_of(data))
                                : "f32, TF32 off";
@@ -52,7 +64,7 @@ std::string cast_reason(const Graph& graph, const Node& cast) {
 
 }  // namespace
 
-std::vector<AuditRow> audit_of(const Plan& plan, const Gpu* gpu, Tf32 tf32) {
+std::vector<AuditRow> audit_of(const Plan& plan, const AuditFor& audit) {
     std::vector<AuditRow> rows;
     for (const PlannedStep& step : plan.steps) {
         const Node& node = plan.graph.node(step.node);
@@ -61,9 +73,10 @@ std::vector<AuditRow> audit_of(const Plan& plan, const Gpu* gpu, Tf32 tf32) {
         row.op = node.op->name;
         row.phase = name_of(node.phase);
         row.storage = types_of(plan.graph, node.inputs) + " -> " + types_of(plan.graph, node.outputs);
-        row.compute = computed_in(plan.graph, node, gpu, tf32);
+        row.compute =
+            audit.gpu == nullptr ? computed_by_cpu(plan.graph, step) : computed_in(plan.graph, node, audit);
         row.accumulate = "f32";
-        if (gpu == nullptr) {
+        if (audit.gpu == nullptr) {
             row.kernel = step.kernel;
             if (!step.prepared.description.empty() && step.prepared.description != step.kernel)
                 row.kernel += " (" + step.prepared.description + ")";

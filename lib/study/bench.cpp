@@ -4,23 +4,21 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "backends/nvml/sensors.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "exec/executor.h"
-#include "forecast/cpu.h"
-#include "study/step_family.h"
+#include "study/bench_verdict.h"
 #include "train/run_setup.h"
 
 namespace mpt {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+double ms_since(double start) {
+    return 1e3 * (now_seconds() - start);
 }
 
 // A micro-batch that owns its bytes: what the feed hands out lives only until its next one.
@@ -45,7 +43,7 @@ class KeptBatch {
 
 // Sums of an update's parts.
 struct Parts {
-    double wait = 0, forward = 0, backward = 0, update = 0, total = 0;
+    double wait = 0, micro = 0, forward = 0, backward = 0, update = 0, total = 0;
     std::int64_t weight = 0;
 };
 
@@ -59,14 +57,16 @@ class Bench {
         program_->allocate();
         program_->initialize(config_.seed);
         feed_ = data_->training_feed({});
-        // A device would have to be awaited after every node; it is timed as a whole.
-        if (!program_->runs_late()) observe();
+        if (program_->device() == nullptr)
+            observe();
+        else
+            sensors_ = nvml::Sensors::open(program_->device()->info().index, &no_sensors_);
     }
 
     Parts over_data() {
         Parts parts;
         begin(parts);
-        const auto start = Clock::now();
+        const double start = now_seconds();
         for (bool more = true; more;) {
             const FeedItem item = feed_->next();
             MPT_CHECK(item.batch != nullptr, "the data ended before the bench");
@@ -81,46 +81,71 @@ class Bench {
     Parts over_one_batch() {
         Parts parts;
         begin(parts);
-        const auto start = Clock::now();
+        const double start = now_seconds();
         const std::int64_t micro_steps = config_.train.accumulate;
         for (std::int64_t m = 0; m < micro_steps; ++m)
             step(kept_->batch(), kept_->batch().weight * micro_steps, parts);
         finish(parts, start);
         return parts;
     }
+    // On a GPU a micro-step is one recorded graph; run op by op, its halves are seen apart.
+    void split(std::vector<Parts>& all) {
+        if (program_->device() == nullptr) return;
+        program_->time_steps([this](const Executor& executor, const std::vector<double>& ms) {
+            for (std::size_t s = 0; s < ms.size(); ++s)
+                add(executor.plan().graph.node(executor.plan().steps[s].node).phase, ms[s]);
+        });
+        const Parts apart = over_one_batch();
+        program_->time_steps({});
+        const double forward = apart.forward / std::max(apart.forward + apart.backward, 1e-9);
+        for (Parts& parts : all) {
+            parts.forward = forward * parts.micro;
+            parts.backward = (1 - forward) * parts.micro;
+        }
+    }
+    void read_sensors() {
+        if (sensors_) sensors_->read();
+    }
+    std::string sensors() const { return sensors_ ? nvml::print(sensors_->summary()) : no_sensors_; }
     const RunData& data() const { return *data_; }
     const TrainingProgram& program() const { return *program_; }
 
   private:
     void observe() {
         program_->observe([this](const Executor& executor, const PlannedStep& planned) {
-            const auto now = Clock::now();
-            const double ms = std::chrono::duration<double, std::milli>(now - last_).count();
+            const double now = now_seconds();
+            const double ms = 1e3 * (now - last_);
             last_ = now;
-            switch (executor.plan().graph.node(planned.node).phase) {
-                case Phase::kForward:
-                    parts_->forward += ms;
-                    break;
-                case Phase::kBackward:
-                    parts_->backward += ms;
-                    break;
-                case Phase::kUpdate:
-                    break;  // timed as a whole
-            }
+            add(executor.plan().graph.node(planned.node).phase, ms);
         });
+    }
+    void add(Phase phase, double ms) {
+        switch (phase) {
+            case Phase::kForward:
+                parts_->forward += ms;
+                break;
+            case Phase::kBackward:
+                parts_->backward += ms;
+                break;
+            case Phase::kUpdate:
+                break;  // timed as a whole
+        }
     }
     void begin(Parts& parts) { parts_ = &parts; }
     void step(const MicroBatch& batch, std::int64_t window_weight, Parts& parts) {
-        last_ = Clock::now();
+        const double before = last_ = now_seconds();
         started_.push_back(program_->start_micro_step(batch, {window_weight, micro_steps_++}));
+        parts.micro += ms_since(before);
         parts.weight += batch.weight;
     }
-    void finish(Parts& parts, Clock::time_point start) {
-        const auto before = Clock::now();
-        program_->update_result(program_->start_update());
-        parts.update = ms_since(before);
+    void finish(Parts& parts, double start) {
+        double before = now_seconds();
         for (const std::int64_t number : started_) program_->micro_step_result(number);
         started_.clear();
+        parts.micro += ms_since(before);
+        before = now_seconds();
+        program_->update_result(program_->start_update());
+        parts.update = ms_since(before);
         parts.total = ms_since(start);
     }
 
@@ -131,7 +156,9 @@ class Bench {
     std::unique_ptr<BatchFeed> feed_;
     std::unique_ptr<KeptBatch> kept_;
     Parts* parts_ = nullptr;
-    Clock::time_point last_;
+    double last_ = 0;
+    std::unique_ptr<nvml::Sensors> sensors_;  // of a GPU
+    std::string no_sensors_;
     std::int64_t micro_steps_ = 0;
     std::vector<std::int64_t> started_;  // of this update
 };
@@ -164,59 +191,7 @@ double resident_mib() {
     return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-void judge(BenchResult& result, const GraphForecast& step) {
-    const BenchSeries& measured = result.series.back();
-    double memory = 0, launch = 0;
-    for (const NodeForecast& node : step.nodes) {
-        memory += node.bound == Bound::kMemory ? node.ms : 0;
-        launch += node.bound == Bound::kLaunch ? node.ms : 0;
-    }
-    const double wait = measured.wait_ms / measured.update_total_ms;
-    const double other = measured.other_ms / measured.update_total_ms;
-    result.verdict = wait > 0.15                       ? Verdict::kInput
-                     : other + launch / step.ms > 0.25 ? Verdict::kLaunch
-                     : memory > 0.5 * step.ms          ? Verdict::kMemory
-                                                       : Verdict::kCompute;
-    result.reason = fmt::format(
-        "{:.0f} % of an update waits for data, {:.0f} % is between kernels; by the forecast "
-        "{:.0f} % of the micro-step is bound by memory",
-        100 * wait, 100 * std::max(0.0, other), 100 * memory / step.ms);
-}
-
-void add_forecast(BenchResult& result, const Bench& run, const RunConfig& config) {
-    const int threads = num_threads(config);
-    const CpuMachine machine = this_machine(threads);
-    const StepFamily family(config, run.data().description, threads,
-                            {config.precision.mode, config.memory.recompute, Style::kFused});
-    const Plan plan = compile(family.graph(), {&cpu_kernels(), threads, false});
-    const Plan update = compile(family.update(), {&cpu_kernels(), threads, false});
-    const GraphForecast step = forecast(plan, work_of(plan.graph), machine);
-    const double accumulate = static_cast<double>(config.train.accumulate);
-    const double ms = accumulate * step.ms + forecast(update, work_of(update.graph), machine).ms;
-    const BenchSeries& first = result.series.front();
-    const double weight = first.per_second.mean * first.update_total_ms * 1e-3;
-    result.forecast_per_second = weight / ms * 1e3;
-    result.tflops = accumulate * step.product_flops / (first.update_total_ms * 1e-3) * 1e-12;
-    result.mfu = result.tflops * 1e12 / (machine.core_flops * threads);
-    result.device = fmt::format("{}, {} threads", machine.name, threads);
-    judge(result, step);
-}
-
 }  // namespace
-
-std::string_view name_of(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::kInput:
-            return "input-bound";
-        case Verdict::kLaunch:
-            return "launch-bound";
-        case Verdict::kMemory:
-            return "memory-bound";
-        case Verdict::kCompute:
-            return "compute-bound";
-    }
-    return "?";
-}
 
 Percentiles percentiles_of(std::vector<double> values) {
     Percentiles out;
@@ -249,6 +224,7 @@ BenchResult bench(const BenchRequest& request) {
         if (s < request.warmup) continue;
         one_batch.push_back(kept);
         data.push_back(fed);
+        run.read_sensors();
     }
     BenchResult result;
     if (one_batch.empty())
@@ -256,31 +232,14 @@ BenchResult bench(const BenchRequest& request) {
     result.unit = name_of(run.data().unit());
     result.batch = own.config.train.batch_size;
     result.micro_batch = own.config.train.micro_batch();
+    run.split(one_batch);
+    run.split(data);
     result.series = {series_of("one batch", one_batch), series_of("data", data)};
     result.planned_mib = static_cast<double>(run.program().memory().arena_bytes) / (1 << 20);
-    result.seen_mib = resident_mib();
-    add_forecast(result, run, own.config);
+    result.seen_mib = resident_mib();  // of the host; a device's arena is all that is taken there
+    result.sensors = run.sensors();
+    judge(result, {own.config, run.data().description, run.program().device()});
     return result;
-}
-
-std::string print(const BenchResult& r) {
-    std::string text = fmt::format("{}; batch {}, micro-batch {}\n", r.device, r.batch, r.micro_batch);
-    text += fmt::format("{:<10} {:>10} {:>10} {:>10} {:>10}   ms an update: {:>8} {:>9} {:>9} {:>8} {:>7}\n",
-                        r.unit + "/s", "median", "mean", "5 %", "95 %", "wait", "forward", "backward",
-                        "update", "other");
-    for (const BenchSeries& s : r.series)
-        text += fmt::format(
-            "{:<10} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.4g} {:>16.2f} {:>14.2f} {:>9.2f} {:>8.2f} {:>7.2f}\n",
-            s.name, s.per_second.median, s.per_second.mean, s.per_second.p5, s.per_second.p95, s.wait_ms,
-            s.forward_ms, s.backward_ms, s.update_ms, s.other_ms);
-    text += fmt::format(
-        "{:.4f} TFLOP/s in products, MFU {:.3f} (product FLOPs / time / cores x multiply-add rate)\n",
-        r.tflops, r.mfu);
-    text += fmt::format("forecast {:.4g} {}/s: measured is {:+.1f} % off it\n", r.forecast_per_second, r.unit,
-                        100 * (r.series.front().per_second.median / r.forecast_per_second - 1));
-    text += fmt::format("memory: arena planned {:.1f} MiB, the process had {:.1f} MiB at most\n",
-                        r.planned_mib, r.seen_mib);
-    return text + fmt::format("{}: {}\n", name_of(r.verdict), r.reason);
 }
 
 }  // namespace mpt

@@ -1,10 +1,12 @@
 // Measured speed of a config: updates over one batch that stays (no data), and over the real feed, in turns.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/run_config.h"
+#include "forecast/published.h"
 #include "train/stop_flag.h"
 
 namespace mpt {
@@ -35,9 +37,13 @@ struct BenchResult {
     std::string device, unit;
     std::int64_t batch = 0, micro_batch = 0;
     std::vector<BenchSeries> series;
-    double tflops = 0, mfu = 0;  // of the first series: useful product FLOPs over time; over the cores' peak
-    double forecast_per_second = 0;
-    double planned_mib = 0, seen_mib = 0;  // arena; most the process had resident
+    // Of the first series: useful product FLOPs over time; over the device's peak; time at the peaks of
+    // arithmetic and memory over time.
+    double tflops = 0, mfu = 0, roofline_share = 0;
+    double forecast_per_second = 0;          // 0: none can be made
+    std::optional<PublishedRate> published;  // of this network, GPU and precision, where known
+    std::string sensors;                     // clocks, temperature, power, throttling, or why there are none
+    double planned_mib = 0, seen_mib = 0;    // arena; most the process had resident
     Verdict verdict = Verdict::kCompute;
     std::string reason;  // of the verdict
 };

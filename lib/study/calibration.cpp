@@ -68,7 +68,8 @@ std::vector<CalibrationRow> calibrate_network(const std::string& network) {
         const SustainedRates rates = sustained_rates(rate.software);
         const double ms = forecast(family.graph(), work_of(family.graph()), gpu, tf32, rates).ms +
                           forecast(family.update(), work_of(family.update()), gpu, Tf32::kOff, rates).ms;
-        rows.push_back({rate, static_cast<double>(rate.batch * data.items_per_sample) / ms * 1e3});
+        rows.push_back(
+            {rate, rate.counted * static_cast<double>(rate.batch * data.items_per_sample) / ms * 1e3});
     }
     return rows;
 }

@@ -1,5 +1,7 @@
 #include "study/memory_timeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -49,17 +51,23 @@ std::string memory_picture(const RunConfig& config, const std::string& title) {
                             {config.precision.mode, config.memory.recompute, Style::kFused});
     const Plan plan = compile(family.graph(), {&cpu_kernels(), threads, false});
     Chart chart;
-    chart.title = title + ": values alive, MiB";
+    const std::vector<double> live = live_bytes(plan);
+    const double most = live.empty() ? 0 : *std::ranges::max_element(live);
+    const MemoryReport memory = family.memory(family.micro_batch(), StepFamily::Workspaces::kOfKernels);
+    const auto mib = [](double bytes) { return fmt::format("{:.1f} MiB", bytes / (1 << 20)); };
+    chart.title = fmt::format("{}: values alive, at most {}; with weights and optimizer {} are allocated",
+                              title, mib(most), mib(static_cast<double>(memory.arena_bytes)));
     chart.x_label = "step of the micro-step's plan; the line marks where the backward half begins";
     chart.y_label = "MiB";
     chart.shape = ChartShape::kArea;
-    ChartSeries series{"alive", {}, live_bytes(plan)};
+    ChartSeries series{"alive", {}, live};
     for (std::size_t n = 0; n < series.y.size(); ++n) {
         series.x.push_back(static_cast<double>(n));
         series.y[n] /= 1 << 20;
     }
     for (std::size_t n = 0; n < plan.graph.nodes.size() && chart.marks.empty(); ++n)
-        if (plan.graph.nodes[n].phase == Phase::kBackward) chart.marks.push_back(static_cast<double>(n));
+        if (plan.graph.nodes[n].phase == Phase::kBackward)
+            chart.marks.push_back({static_cast<double>(n), -1});
     chart.marks_label = "backward";
     chart.series.push_back(std::move(series));
     return svg(chart);

@@ -10,31 +10,8 @@ namespace {
 
 constexpr std::size_t kSlowestShown = 10;
 
-ComputeFormat format_of(PrecisionMode mode) {
-    switch (mode) {
-        case PrecisionMode::kTf32:
-            return ComputeFormat::kTf32;
-        case PrecisionMode::kAmpFp16:
-        case PrecisionMode::kFp16Pure:
-            return ComputeFormat::kF16;
-        case PrecisionMode::kAmpBf16:
-            return ComputeFormat::kBf16;
-        default:
-            return ComputeFormat::kF32;
-    }
-}
-
 Tf32 tf32_of(PrecisionMode mode) {
     return mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;
-}
-
-// Datasheet peaks, nothing lost: the roofline itself.
-SustainedRates ideal_rates() {
-    SustainedRates rates;
-    rates.convolution = rates.convolution_tf32 = rates.convolution_f32 = 1;
-    rates.product = rates.attention = rates.f32 = rates.bandwidth = 1;
-    rates.launch_us = 0;
-    return rates;
 }
 
 OpRow op_row(const Graph& graph, const NodeForecast& node) {
@@ -58,6 +35,22 @@ std::vector<OpRow> slowest_of(const Graph& graph, const GraphForecast& forecast)
 
 }  // namespace
 
+ComputeFormat format_of(PrecisionMode mode) {
+    switch (mode) {
+        case PrecisionMode::kTf32:
+            return ComputeFormat::kTf32;
+        case PrecisionMode::kAmpFp16:
+        case PrecisionMode::kFp16Pure:
+            return ComputeFormat::kF16;
+        case PrecisionMode::kAmpBf16:
+            return ComputeFormat::kBf16;
+        case PrecisionMode::kFp8:
+            return ComputeFormat::kFp8;
+        default:
+            return ComputeFormat::kF32;
+    }
+}
+
 void Outlook::finish(ForecastRow& row, double product_flops, double peak) const {
     const double accumulate = static_cast<double>(config_.train.accumulate);
     const double seconds = (accumulate * row.micro_step_ms + row.update_ms) * 1e-3;
@@ -80,7 +73,9 @@ void Outlook::on_gpu(PlanStudy& out, const Gpu& gpu, PrecisionMode mode, const S
         out.forecasts.push_back(row);
         return;
     }
-    const std::vector<NodeWork> work = work_of(family.graph()), update_work = work_of(family.update());
+    std::vector<NodeWork> work = work_of(family.graph());
+    const std::vector<NodeWork> update_work = work_of(family.update());
+    if (mode == PrecisionMode::kFp8) multiply_in_fp8(work, data_.data.vocabulary);
     const SustainedRates rates = sustained_rates(software);
     const GraphForecast step = forecast(family.graph(), work, gpu, tf32_of(mode), rates);
     const GraphForecast ideal = forecast(family.graph(), work, gpu, tf32_of(mode), ideal_rates());
@@ -93,14 +88,15 @@ void Outlook::on_gpu(PlanStudy& out, const Gpu& gpu, PrecisionMode mode, const S
 }
 
 void Outlook::details_on_gpu(PlanStudy& out, const Gpu& gpu, const StepFamily& family, Tf32 tf32) const {
-    const std::vector<NodeWork> work = work_of(family.graph());
+    std::vector<NodeWork> work = work_of(family.graph());
+    if (config_.precision.mode == PrecisionMode::kFp8) multiply_in_fp8(work, data_.data.vocabulary);
     const GraphForecast step = forecast(family.graph(), work, gpu, tf32, sustained_rates(Software::kFused));
     out.slowest = slowest_of(family.graph(), step);
     out.device = gpu.name + " (" + gpu.generation() + ", compute capability " + std::to_string(gpu.major) +
                  "." + std::to_string(gpu.minor) + ")";
     for (std::size_t n = 0; n < work.size(); ++n)
         for (const Product& product : work[n].products) {
-            const ComputeFormat format = compute_format(product.operand, tf32, gpu);
+            const ComputeFormat format = compute_format(product, tf32, gpu);
             const ProductGrade graded = grade(product, format, gpu);
             const double ms = step.nodes[n].ms / static_cast<double>(work[n].products.size());
             const std::string name = product.node + " (" + std::string(name_of(product.kind)) + ")";
@@ -122,7 +118,9 @@ void Outlook::scaling_on_gpu(PlanStudy& out, const StudyRequest& request, const 
                              Tf32 tf32) const {
     if (request.num_gpus <= 1) return;
     const SustainedRates rates = sustained_rates(Software::kFused);
-    const GraphForecast step = forecast(family.graph(), work_of(family.graph()), *request.gpu, tf32, rates);
+    std::vector<NodeWork> work = work_of(family.graph());
+    if (config_.precision.mode == PrecisionMode::kFp8) multiply_in_fp8(work, data_.data.vocabulary);
+    const GraphForecast step = forecast(family.graph(), work, *request.gpu, tf32, rates);
     const double update =
         forecast(family.update(), work_of(family.update()), *request.gpu, Tf32::kOff, rates).ms;
     const double step_ms = static_cast<double>(config_.train.accumulate) * step.ms + update;
@@ -135,18 +133,22 @@ void Outlook::scaling_on_gpu(PlanStudy& out, const StudyRequest& request, const 
 }
 
 void Outlook::on_cpu(PlanStudy& out, const Plan& plan, const Graph& update, const CpuMachine& machine) const {
-    const GraphForecast step = forecast(plan, work_of(plan.graph), machine);
+    const std::vector<NodeWork> work = work_of(plan.graph);
+    const GraphForecast step = forecast(plan, work, machine);
     const Plan update_plan = compile(update, {&cpu_kernels(), machine.num_threads, false});
     ForecastRow row;
     row.mode = config_.precision.mode;
     row.micro_step_ms = step.ms;
     row.update_ms = forecast(update_plan, work_of(update_plan.graph), machine).ms;
-    const double peak = machine.core_flops * machine.num_threads;
-    finish(row, out.train_gflop * 1e9 * static_cast<double>(data_.data.micro_batch.rows), peak);
+    double ideal = 0;
+    for (const NodeWork& node : work) ideal += roofline_seconds(node, machine);
+    row.roofline_share = 1e3 * ideal / step.ms;
+    const bool bf16 = config_.precision.mode == PrecisionMode::kAmpBf16;
+    finish(row, out.train_gflop * 1e9 * static_cast<double>(data_.data.micro_batch.rows),
+           machine.peak(bf16 ? DType::bf16 : DType::f32));
     out.forecasts.push_back(row);
     out.slowest = slowest_of(plan.graph, step);
-    out.device = machine.name + ", " + std::to_string(machine.num_threads) + " threads, " +
-                 std::to_string(static_cast<int>(machine.core_flops * 1e-9)) + " GFLOPS a core measured";
+    out.device = print(machine);
 }
 
 }  // namespace mpt

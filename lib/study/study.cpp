@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <future>
 #include <map>
 #include <tuple>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "study/audit.h"
+#include "study/cpu_probe.h"
+#include "study/cudnn_study.h"
 #include "study/outlook.h"
+#include "train/program_config.h"
 #include "train/run_setup.h"
 
 namespace mpt {
@@ -24,7 +27,13 @@ constexpr std::array kModes = {PrecisionMode::kFp32, PrecisionMode::kTf32, Preci
 
 PrecisionMode like(PrecisionMode mode) {
     if (mode == PrecisionMode::kTf32) return PrecisionMode::kFp32;
-    return mode == PrecisionMode::kAmpBf16 ? PrecisionMode::kAmpFp16 : mode;
+    const bool sixteen = mode == PrecisionMode::kAmpBf16 || mode == PrecisionMode::kFp8;
+    return sixteen ? PrecisionMode::kAmpFp16 : mode;
+}
+
+// What is stored in a mode: fp8 is a way to multiply what bf16 stores.
+PrecisionMode stored_as(PrecisionMode mode) {
+    return mode == PrecisionMode::kFp8 ? PrecisionMode::kAmpBf16 : mode;
 }
 
 class Families {
@@ -49,7 +58,7 @@ class Families {
     using Key = std::tuple<PrecisionMode, Recompute, Style>;
     void start(const RunConfig& config, const DescribedData& data, int threads, StepVariant variant) {
         building_[{variant.mode, variant.recompute, variant.style}] =
-            std::async(std::launch::async, [&config, &data, threads, variant] {
+            std::async(std::launch::async | std::launch::deferred, [&config, &data, threads, variant] {
                 return std::make_unique<StepFamily>(config, data.data, threads, variant);
             });
     }
@@ -62,7 +71,7 @@ void fill_memory(PlanStudy& out, const StudyRequest& request, const Families& fa
     const std::int64_t host = out.memory.host_bytes;
     for (const PrecisionMode mode : kModes)
         for (const Recompute recompute : {Recompute::kOff, Recompute::kBlocks}) {
-            MemoryRow row{mode, recompute, 0, 0, 0};
+            MemoryRow row{mode, recompute};
             if (like(mode) != mode) {
                 const auto same = std::ranges::find_if(out.memory_rows, [&](const MemoryRow& r) {
                     return r.mode == like(mode) && r.recompute == recompute;
@@ -78,6 +87,14 @@ void fill_memory(PlanStudy& out, const StudyRequest& request, const Families& fa
                     family.largest_micro_batch(out.memory_limit_bytes - host, workspaces);
             }
             out.memory_rows.push_back(row);
+        }
+    if (request.gpu)
+        for (const PrecisionMode mode : {PrecisionMode::kFp32, PrecisionMode::kAmpFp16}) {
+            const StepFamily& family = families.of(mode, Recompute::kOff, Style::kPlain);
+            const MemoryReport report = family.memory(family.micro_batch(), workspaces);
+            out.memory_rows.push_back(
+                {mode, Recompute::kOff, Software::kOpByOp, report.activations_bytes, report.arena_bytes,
+                 family.largest_micro_batch(out.memory_limit_bytes - host, workspaces)});
         }
     const RunConfig& config = request.config;
     const StepFamily& own = families.of(config.precision.mode, config.memory.recompute, Style::kFused);
@@ -95,15 +112,6 @@ void fill_memory(PlanStudy& out, const StudyRequest& request, const Families& fa
     if (config.model.type != ModelType::kTransformer) evaluation.rows = evaluation_batch(config);
     program.expect_evaluation_batch(evaluation);
     out.memory = program.memory();
-}
-
-std::string network_of(const ModelConfig& model) {
-    if (model.type == ModelType::kResnet) return "resnet" + std::to_string(model.depth);
-    if (model.type == ModelType::kGpt && model.depth == 12 && model.width == 768 && model.heads == 12)
-        return "gpt2_124m";
-    if (model.type == ModelType::kTransformer && model.depth == 6 && model.width == 1024 && model.heads == 16)
-        return "transformer_big";
-    return std::string(name_of(model.type));
 }
 
 void fill_work(PlanStudy& out, const StepFamily& family, const std::vector<NodeWork>& work) {
@@ -125,10 +133,17 @@ FusionReport of_a_sample(FusionReport fusion, std::int64_t rows) {
 }
 
 void check_request(const StudyRequest& request) {
-    if (request.config.precision.mode == PrecisionMode::kFp8)
+    const bool fp8 = request.config.precision.mode == PrecisionMode::kFp8;
+    if (fp8 && !request.config.model.is_text())
         throw Error(ExitCode::kUsage,
-                    "precision.mode: fp8 cannot be planned by this build; fp32, tf32, amp_fp16, amp_bf16 and "
-                    "fp16_pure can");
+                    "precision.mode: fp8 is for the linear layers of GPTs and Transformers; amp_bf16 and "
+                    "amp_fp16 are for ResNets");
+    if (fp8 && (!request.gpu || request.gpu->peak(ComputeFormat::kFp8) == 0))
+        throw Error(ExitCode::kUsage,
+                    "precision.mode: fp8 needs Ada, Hopper or Blackwell, " +
+                        (request.gpu ? request.gpu->name + " is " + request.gpu->generation()
+                                     : std::string("and there is no --gpu")) +
+                        "; --gpu list names them");
     if (request.num_gpus < 1) throw Error(ExitCode::kUsage, "--gpus: at least 1");
     if (request.num_gpus > 1 && !request.gpu)
         throw Error(ExitCode::kUsage, "--gpus needs --gpu NAME: one process runs on one CPU");
@@ -136,8 +151,17 @@ void check_request(const StudyRequest& request) {
 
 }  // namespace
 
+std::string network_of(const ModelConfig& model) {
+    if (model.type == ModelType::kResnet) return "resnet" + std::to_string(model.depth);
+    if (model.type == ModelType::kGpt && model.depth == 12 && model.width == 768 && model.heads == 12)
+        return "gpt2_124m";
+    if (model.type == ModelType::kTransformer && model.depth == 6 && model.width == 1024 && model.heads == 16)
+        return "transformer_big";
+    return std::string(name_of(model.type));
+}
+
 PlanStudy study(const StudyRequest& request) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = now_seconds();
     check_request(request);
     const RunConfig& config = request.config;
     const int threads = num_threads(config);
@@ -161,11 +185,13 @@ PlanStudy study(const StudyRequest& request) {
     fill_memory(out, request, families, threads);
 
     StepVariant exact = own.variant();
-    exact.mode = config.precision.mode;
+    exact.mode = stored_as(config.precision.mode);
     const StepFamily shown(config, out.data.data, threads, exact);
     const Plan plan = compile(shown.graph(), {&cpu_kernels(), threads, false});
     const Tf32 tf32 = config.precision.mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;
-    out.audit = audit_of(plan, request.gpu ? &*request.gpu : nullptr, tf32);
+    const AuditFor audit = {request.gpu ? &*request.gpu : nullptr, tf32,
+                            config.precision.mode == PrecisionMode::kFp8 ? out.data.data.vocabulary : 0};
+    out.audit = audit_of(plan, audit);
     out.casts = casts_of(plan.graph);
     out.fusion = of_a_sample(shown.fusion(), out.data.data.micro_batch.rows);
 
@@ -178,13 +204,25 @@ PlanStudy study(const StudyRequest& request) {
                        Software::kFused);
     }
     if (request.gpu) {
+        if (config.model.is_text())
+            outlook.on_gpu(out, *request.gpu, PrecisionMode::kFp8,
+                           families.of(PrecisionMode::kFp8, config.memory.recompute, Style::kFused),
+                           Software::kFused);
         outlook.details_on_gpu(out, *request.gpu, shown, tf32);
+        if (!config.model.is_text()) {
+            const PrecisionMode stored = stored_as(config.precision.mode);
+            out.cudnn = cudnn_study(families.of(stored, Recompute::kOff, Style::kPlain).graph(), *request.gpu,
+                                    tf32, narrow_type(config.precision.mode));
+            out.memory.workspace_bytes = out.cudnn.most_workspace_bytes();
+            out.memory.arena_bytes += out.memory.workspace_bytes;
+        }
         outlook.scaling_on_gpu(out, request, shown, tf32);
+        out.batches = published_batches(out.network, request.gpu->name);
         for (CalibrationRow& row : calibrate_network(out.network)) out.calibration.push_back(std::move(row));
     } else {
-        outlook.on_cpu(out, plan, shown.update(), this_machine(threads));
+        outlook.on_cpu(out, plan, shown.update(), measured_machine(shown, plan, threads));
     }
-    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    out.seconds = now_seconds() - start;
     return out;
 }
 

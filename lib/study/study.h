@@ -43,6 +43,7 @@ struct CastRow {
 struct MemoryRow {
     PrecisionMode mode = PrecisionMode::kFp32;
     Recompute recompute = Recompute::kOff;
+    Software software = Software::kFused;  // op by op: every value of the unfused graph is stored
     std::int64_t activations_bytes = 0, peak_bytes = 0;  // at the data's micro-batch
     std::int64_t largest_micro_batch = 0;                // 0: not one sample fits
 };
@@ -80,6 +81,21 @@ struct CalibrationRow {
     double error() const { return forecast / published.per_second - 1; }
 };
 
+// Convolutions of one shape, as cuDNN plans them for the GPU without the GPU.
+struct CudnnRow {
+    std::string convolution;
+    std::int64_t count = 0;
+    std::string engine;  // empty: none, our own kernel runs it
+    std::int64_t workspace_bytes = 0;
+    bool tensor_cores = false;
+};
+struct CudnnStudy {
+    std::string version;  // of cuDNN; empty: why it was not asked
+    std::string reason;
+    std::vector<CudnnRow> rows;
+    std::int64_t most_workspace_bytes() const;
+};
+
 struct PlanStudy {
     RunConfig config;
     DescribedData data;
@@ -95,6 +111,7 @@ struct PlanStudy {
     MemoryReport memory;
     std::vector<MemoryRow> memory_rows;
     std::vector<AccumulateRow> accumulate_rows;
+    CudnnStudy cudnn;  // of a GPU and a network with convolutions
     std::vector<AdviceRow> advice;
     BatchRule batch;
     std::vector<ForecastRow> forecasts;
@@ -102,11 +119,15 @@ struct PlanStudy {
     FusionReport fusion;  // bytes of a sample, of the micro-step
     std::vector<Scaling> scaling;
     std::string link;
-    std::vector<CalibrationRow> calibration;  // of this network, on every GPU it is published for
-    double seconds = 0;                       // that the plan took
+    std::vector<CalibrationRow> calibration;    // of this network, on every GPU it is published for
+    const PublishedBatches* batches = nullptr;  // of this network on this GPU, where known
+    double seconds = 0;                         // that the plan took
 };
 
 PlanStudy study(const StudyRequest& request);
+
+// The model in the words of published rows; its type where there are none of it.
+std::string network_of(const ModelConfig& model);
 
 // Forecasts beside every published row whose network this build has.
 std::vector<CalibrationRow> calibrate();

@@ -83,6 +83,31 @@ std::string audit_text(const PlanStudy& s, Detail detail) {
     return text;
 }
 
+std::int64_t largest(const PlanStudy& s, PrecisionMode mode, Software software) {
+    for (const MemoryRow& row : s.memory_rows)
+        if (row.mode == mode && row.software == software && row.recompute == Recompute::kOff)
+            return row.largest_micro_batch;
+    return 0;
+}
+
+// How much mixed precision lets the batch grow, beside what was published.
+std::string batches_text(const PlanStudy& s) {
+    std::string text;
+    for (const Software software : {Software::kFused, Software::kOpByOp}) {
+        const std::int64_t f32 = largest(s, PrecisionMode::kFp32, software);
+        const std::int64_t amp = largest(s, PrecisionMode::kAmpFp16, software);
+        if (f32 == 0) continue;
+        text += fmt::format("  largest batches amp_fp16 : fp32 = {} : {} = {:.2f} ({})\n", amp, f32,
+                            static_cast<double>(amp) / static_cast<double>(f32), name_of(software));
+    }
+    if (s.batches == nullptr) return text;
+    return text + fmt::format(
+                      "  published for frameworks: {} : {} = {:.2f}; of round batches, with an allocator's "
+                      "gaps and cuDNN's workspaces, which op by op does not count\n",
+                      s.batches->amp, s.batches->f32,
+                      static_cast<double>(s.batches->amp) / static_cast<double>(s.batches->f32));
+}
+
 std::string memory_text(const PlanStudy& s) {
     std::string text = "\n" + print(s.memory);
     text += "  the largest tensors alive at the peak:\n";
@@ -93,9 +118,10 @@ std::string memory_text(const PlanStudy& s) {
     text += fmt::format("  {:<10} {:<9} {:>14} {:>14} {:>20}\n", "precision", "recompute", "activations",
                         "peak", "largest micro-batch");
     for (const MemoryRow& row : s.memory_rows)
-        text +=
-            fmt::format("  {:<10} {:<9} {:>14} {:>14} {:>20}\n", name_of(row.mode), name_of(row.recompute),
-                        mib(row.activations_bytes), mib(row.peak_bytes), row.largest_micro_batch);
+        text += fmt::format("  {:<10} {:<9} {:>14} {:>14} {:>20}\n", name_of(row.mode),
+                            row.software == Software::kOpByOp ? "op by op" : name_of(row.recompute),
+                            mib(row.activations_bytes), mib(row.peak_bytes), row.largest_micro_batch);
+    text += batches_text(s);
     text += "  accumulation:";
     for (const AccumulateRow& row : s.accumulate_rows)
         text += fmt::format(" {} x {} {}{}", row.accumulate, row.micro_batch, mib(row.peak_bytes),
@@ -118,6 +144,20 @@ std::string advice_text(const PlanStudy& s) {
         text += "\n";
     }
     return text + "  " + s.batch.sentence + "\n";
+}
+
+std::string cudnn_text(const PlanStudy& s) {
+    if (s.cudnn.rows.empty() && s.cudnn.reason.empty()) return {};
+    if (s.cudnn.version.empty()) return "\ncuDNN was not asked: " + s.cudnn.reason + "\n";
+    std::string text =
+        fmt::format("\ncuDNN {} asked for {}, without the GPU: {} kinds of convolution, workspace up to {}\n",
+                    s.cudnn.version, s.device, s.cudnn.rows.size(), mib(s.cudnn.most_workspace_bytes()));
+    for (const CudnnRow& row : s.cudnn.rows)
+        text += fmt::format("  {:>3} x {}: {}\n", row.count, row.convolution,
+                            row.engine.empty()
+                                ? std::string("our own kernel")
+                                : fmt::format("{}, workspace {}", row.engine, mib(row.workspace_bytes)));
+    return text;
 }
 
 std::string ratios(const PlanStudy& s) {
@@ -152,7 +192,13 @@ std::string forecast_text(const PlanStudy& s) {
                         row.mfu, row.roofline_share > 0 ? fmt::format("{:.2f}", row.roofline_share) : "-");
     }
     text += ratios(s);
-    text += "  MFU = useful product FLOPs / time / dense peak of the precision's format\n";
+    text +=
+        "  MFU = useful product FLOPs / time / dense peak of the precision's format\n"
+        "  of roofline = time at the peaks of arithmetic and memory, op by op, / time\n";
+    if (std::ranges::any_of(s.forecasts, [](const ForecastRow& row) {
+            return row.mode == PrecisionMode::kFp8 && row.unavailable.empty();
+        }))
+        text += "  fp8: linear layers but the logits, over bf16; no published figure was fitted for it\n";
     text += "  slowest ops of " + std::string(name_of(s.config.precision.mode)) + ":\n";
     for (const OpRow& row : s.slowest)
         text += fmt::format("    {:>9.3f} ms  {:<8} {:>9.2f} GFLOP {:>9.1f} MB  {} ({}, {})\n", row.ms,
@@ -189,19 +235,27 @@ std::string scaling_text(const PlanStudy& s) {
 
 std::string print(const std::vector<CalibrationRow>& rows) {
     if (rows.empty()) return {};
-    std::string text = "\nforecasts beside published throughput (rates were fitted to these rows)\n";
-    for (const CalibrationRow& row : rows)
+    std::string text = "\nforecasts beside published throughput (rates were fitted to rows without a star)\n";
+    std::vector<CalibrationRow> fitted, others;
+    for (const CalibrationRow& row : rows) {
+        (row.published.fitted ? fitted : others).push_back(row);
         text += fmt::format(
-            "  {:<16} {:<15} {:<9} {:<9} {:>8.0f} forecast, {:>8.0f} {} published, {:+6.1f} %  {}\n",
-            row.published.model, row.published.gpu, row.published.precision, name_of(row.published.software),
-            row.forecast, row.published.per_second, row.published.unit, 100 * row.error(),
-            row.published.source);
-    return text + fmt::format("  median of absolute errors {:.1f} %\n", 100 * median_error(rows));
+            "{} {:<16} {:<15} {:<9} {:<9} {:>8.0f} forecast, {:>8.0f} {} published, {:+6.1f} %  {}\n",
+            row.published.fitted ? ' ' : '*', row.published.model, row.published.gpu, row.published.precision,
+            name_of(row.published.software), row.forecast, row.published.per_second, row.published.unit,
+            100 * row.error(), row.published.source);
+    }
+    text += fmt::format("  median of absolute errors {:.1f} %", 100 * median_error(rows));
+    if (!fitted.empty() && !others.empty())
+        text +=
+            fmt::format(": {:.1f} % of the {} fitted, {:.1f} % of the {} others", 100 * median_error(fitted),
+                        fitted.size(), 100 * median_error(others), others.size());
+    return text + "\n";
 }
 
 std::string print(const PlanStudy& s, Detail detail) {
-    return header_text(s) + audit_text(s, detail) + memory_text(s) + advice_text(s) + forecast_text(s) +
-           traffic_text(s) + scaling_text(s) + print(s.calibration) +
+    return header_text(s) + audit_text(s, detail) + memory_text(s) + cudnn_text(s) + advice_text(s) +
+           forecast_text(s) + traffic_text(s) + scaling_text(s) + print(s.calibration) +
            fmt::format("\nplanned in {:.2f} s\n", s.seconds);
 }
 

@@ -12,6 +12,10 @@ namespace mpt {
 
 namespace {
 
+// Of a limit of this process alone, what a run takes beside its arena: its alignment, kernels that are
+// compiled at first use, batches, checkpoints' buffers.
+constexpr std::int64_t kBesideArena = 32 << 20;
+
 std::int64_t from_meminfo() {
     std::ifstream file("/proc/meminfo");
     std::string key, unit;
@@ -43,7 +47,7 @@ std::int64_t from_cgroup() {
             const std::int64_t used = from_file(folder + "/memory.current");
             if (limit != std::numeric_limits<std::int64_t>::max() &&
                 used != std::numeric_limits<std::int64_t>::max())
-                least = std::min(least, std::max<std::int64_t>(0, limit - used));
+                least = std::min(least, std::max<std::int64_t>(0, limit - used - kBesideArena));
             if (path.empty() || path == "/") break;
         }
     }
@@ -57,7 +61,7 @@ std::int64_t from_rlimit() {
     std::ifstream file("/proc/self/statm");
     std::int64_t pages = 0;
     file >> pages;
-    return std::max<std::int64_t>(0, static_cast<std::int64_t>(limit.rlim_cur) - pages * 4096);
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(limit.rlim_cur) - pages * 4096 - kBesideArena);
 }
 
 }  // namespace

@@ -120,6 +120,11 @@ LossScaleSpec preset_of(LossScalePreset preset, double init, PrecisionMode mode)
 LossScaleSpec loss_scale_spec(const PrecisionConfig& precision) {
     const LossScaleConfig& given = precision.loss_scale;
     LossScaleSpec spec = preset_of(given.preset, given.init.value_or(1024), precision.mode);
+    // Where nothing is scaled, the rule's fields have nothing to say.
+    const bool scaled =
+        precision.mode == PrecisionMode::kAmpFp16 || precision.mode == PrecisionMode::kFp16Pure;
+    if (given.preset == LossScalePreset::kOff || (given.preset == LossScalePreset::kAuto && !scaled))
+        return spec;
     if (given.init) spec.init = *given.init;
     if (given.growth_factor) spec.growth_factor = *given.growth_factor;
     if (given.growth_interval) spec.growth_interval = *given.growth_interval;

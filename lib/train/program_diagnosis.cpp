@@ -127,21 +127,23 @@ ValueStatistics statistics_before(const Executor& executor, const Node& node, Va
     return found == spoiled.end() ? ValueStatistics{} : found->second;
 }
 
-std::string nonfinite_of(const Executor& executor, const Node& node, const Spoiled& spoiled) {
+NonFinitePlace nonfinite_of(const Executor& executor, const Node& node, const Spoiled& spoiled) {
     const Graph& graph = executor.plan().graph;
     for (const ValueId in : node.inputs) {
         if (in == kNone || !is_float(graph.type(in).dtype) || !is_source(graph.value(in))) continue;
         const ValueStatistics statistics = statistics_before(executor, node, in, spoiled);
         const bool stored = graph.value(in).kind == ValueKind::kStored;
         if (statistics.nonfinite > 0)
-            return describe(graph, in, (stored ? "stored, read by " : "input, read by ") + node.name,
-                            statistics);
+            return {describe(graph, in, (stored ? "stored, read by " : "input, read by ") + node.name,
+                             statistics),
+                    stored, false, graph.type(in).dtype == DType::f16};
     }
     for (const ValueId out : node.outputs) {
         if (!is_float(graph.type(out).dtype)) continue;
         const ValueStatistics statistics = statistics_of(executor.fetch(out).data(), graph.type(out));
         if (statistics.nonfinite > 0)
-            return describe(graph, out, std::string(node.op->name) + ", " + name_of(node.phase), statistics);
+            return {describe(graph, out, std::string(node.op->name) + ", " + name_of(node.phase), statistics),
+                    false, node.phase == Phase::kBackward, graph.type(out).dtype == DType::f16};
     }
     return {};
 }
@@ -167,14 +169,15 @@ void TrainingProgram::replay(float loss_scale, const StepObserver& observer) {
     impl_->memory.after_step();
 }
 
-std::string TrainingProgram::first_nonfinite(float loss_scale) {
+NonFinitePlace TrainingProgram::first_nonfinite_place(float loss_scale) {
     impl_->require_store();
     const auto found = impl_->micro_steps.find(impl_->last_micro_batch.shape);
     if (found == impl_->micro_steps.end()) return {};
     const Spoiled spoiled = spoiled_before(*found->second.executor, *this);
-    std::string first;
+    NonFinitePlace first;
     replay(loss_scale, [&](const Executor& executor, const PlannedStep& step) {
-        if (first.empty()) first = nonfinite_of(executor, executor.plan().graph.node(step.node), spoiled);
+        if (first.text.empty())
+            first = nonfinite_of(executor, executor.plan().graph.node(step.node), spoiled);
     });
     return first;
 }
@@ -187,13 +190,6 @@ bool multiplies_bf16(const Plan& plan) {
 }
 
 }  // namespace
-
-bool TrainingProgram::gradients_finite() const {
-    impl_->require_store();
-    const auto* gradient = reinterpret_cast<const float*>(impl_->memory.host().region(Region::kGradient));
-    return gradient_state(gradient, impl_->variables.parameter_elements(), impl_->num_threads) !=
-           GradientState::kNonFinite;
-}
 
 std::string TrainingProgram::precision_summary() const {
     const PrecisionMode mode = impl_->config.precision.mode;

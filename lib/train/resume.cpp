@@ -96,6 +96,16 @@ fs::path weights_file(const std::string& given, const char* name) {
     return path / name;
 }
 
+// Values that no run leaves behind and none can go on with.
+void refuse_unusable(const StoreView& store, const fs::path& file) {
+    const std::vector<FileTensor> tensors = weight_tensors(store);
+    std::string fault = first_nonfinite(tensors);
+    if (!fault.empty()) fault += " holds values that are not finite";
+    if (const std::string variance = first_negative_variance(tensors); fault.empty() && !variance.empty())
+        fault = variance + " holds a negative variance";
+    if (!fault.empty()) throw Error(ExitCode::kCheckpoint, file.string() + ": " + fault);
+}
+
 void begin_average(TrainingProgram& program) {
     std::byte* average = program.region(Region::kEma);
     if (average == nullptr) return;
@@ -134,6 +144,7 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
                       std::int64_t num_samples, std::vector<std::string>* notices) {
     check_position(checkpoint, config, num_samples);
     read_regions(checkpoint, store_of(program));
+    refuse_unusable(store_of(program), checkpoint.head.path / "weights.safetensors");
     program.weights_changed();
     TrainingState state = checkpoint.state;
     const std::optional<RunConfig> then = config_of(checkpoint);
@@ -151,17 +162,6 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
     state.seed = config.seed;
     return state;
 }
-
-namespace {
-
-void refuse_nonfinite(const StoreView& store, const SafetensorsFile& file) {
-    const std::string tensor = first_nonfinite(weight_tensors(store));
-    if (!tensor.empty())
-        throw Error(ExitCode::kCheckpoint,
-                    file.path().string() + ": " + tensor + " holds values that are not finite");
-}
-
-}  // namespace
 
 std::string load_initial_weights(TrainingProgram& program, const RunConfig& config) {
     const SafetensorsFile file(weights_file(config.checkpoint.init_from, "weights.safetensors"));
@@ -181,7 +181,7 @@ std::string load_initial_weights(TrainingProgram& program, const RunConfig& conf
         }
         report = fmt::format("weights from {}: {} tensors", file.path().string(), tensors.size());
     }
-    refuse_nonfinite(store_of(program), file);
+    refuse_unusable(store_of(program), file.path());
     begin_average(program);
     program.weights_changed();
     return report;
@@ -191,7 +191,7 @@ void load_weights(const StoreView& store, const std::string& path) {
     const bool has_average = fs::exists(fs::path(path) / "ema.safetensors");
     const SafetensorsFile file(weights_file(path, has_average ? "ema.safetensors" : "weights.safetensors"));
     read_tensors(file, weight_tensors(store), Conversion::kAny);
-    refuse_nonfinite(store, file);
+    refuse_unusable(store, file.path());
 }
 
 void load_weights(TrainingProgram& program, const std::string& path) {

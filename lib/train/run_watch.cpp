@@ -24,12 +24,12 @@ void append(const std::filesystem::path& path, const std::string& text) {
 }  // namespace
 
 RunWatch::RunWatch(const RunConfig& config, const RunDirectory& directory, std::int64_t total_updates,
-                   TrainingProgram& program, RunLog& log)
+                   TrainingProgram& program, RunLog& log, std::optional<CpuMachine> machine)
     : config_(config), directory_(directory), program_(program), log_(log) {
     // After the warm-up, unless the run is too short for that.
     first_profiled_ =
         1 + std::clamp<std::int64_t>(total_updates - config.debug.profile, 0, config.train.warmup_steps);
-    if (config.debug.profile > 0) profiler_ = std::make_unique<StepProfiler>(num_threads(config));
+    if (config.debug.profile > 0) profiler_ = std::make_unique<StepProfiler>(std::move(machine));
 }
 
 void RunWatch::begin_update(std::int64_t attempt) {
@@ -42,11 +42,9 @@ void RunWatch::begin_update(std::int64_t attempt) {
         });
 }
 
-void RunWatch::after_micro_step(std::int64_t index, bool last) {
+void RunWatch::after_micro_step(std::int64_t index, bool finite, bool last) {
     num_micro_ = index + 1;
-    // On a device the scan would wait for it, and carry all of the gradients over.
-    if (program_.runs_late()) return;
-    if (last || !early_.empty() || looked_for_ >= kMostLookedFor || program_.gradients_finite()) return;
+    if (last || !early_.empty() || looked_for_ >= kMostLookedFor || finite) return;
     ++looked_for_;
     const std::string first = program_.first_nonfinite(program_.control().loss_scale);
     if (!first.empty()) early_ = fmt::format("micro-step {}: {}", index + 1, first);

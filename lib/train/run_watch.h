@@ -1,6 +1,5 @@
 // What looks at a run from beside it: the profiler, histograms of values, and who went non-finite first.
-// While nothing is asked for and nothing overflows it does nothing but a scan of the gradients when they
-// accumulate, and on a device nothing at all.
+// While nothing is asked for and nothing overflows it does nothing.
 #pragma once
 
 #include <memory>
@@ -15,12 +14,13 @@ namespace mpt {
 class RunWatch {
   public:
     RunWatch(const RunConfig& config, const RunDirectory& directory, std::int64_t total_updates,
-             TrainingProgram& program, RunLog& log);
+             TrainingProgram& program, RunLog& log, std::optional<CpuMachine> machine);
 
     // Whether it looks at every update: none may be started before the last one is done.
     bool is_looking() const { return profiler_ != nullptr || config_.debug.histograms_every != 0; }
     void begin_update(std::int64_t attempt);  // counted from 1
-    void after_micro_step(std::int64_t index, bool last);
+    // `finite`: nothing is known against it (TrainingProgram::known_nonfinite).
+    void after_micro_step(std::int64_t index, bool finite, bool last);
     void after_update();
     // For an update that was skipped or lost its loss: the first value that is not finite, in words. Once a
     // run is known to overflow now and then, only the first few are looked for.

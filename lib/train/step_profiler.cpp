@@ -4,46 +4,48 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "exec/executor.h"
-#include "forecast/cpu.h"
 #include "graph/op.h"
 
 namespace mpt {
 
 void StepProfiler::learn(const Executor& executor) {
     const Plan& plan = executor.plan();
-    const GraphForecast expected = forecast(plan, work_of(plan.graph), this_machine(num_threads_));
+    GraphForecast expected;
+    if (machine_) expected = forecast(plan, work_of(plan.graph), *machine_);
+    const std::vector<NodeWork> work = work_of(plan.graph);
     std::vector<std::string>& names = known_[&executor];
     for (std::size_t n = 0; n < plan.steps.size(); ++n) {
         const Node& node = plan.graph.node(plan.steps[n].node);
         names.push_back(node.name);
         NodeTimes& times = nodes_[node.name];
-        const NodeForecast& f = expected.nodes[n];
+        const NodeWork& node_work = work[static_cast<std::size_t>(plan.steps[n].node)];
         times.op = node.op->name;
         times.phase = name_of(node.phase);
         times.kernel = plan.steps[n].prepared.description.empty() ? plan.steps[n].kernel
                                                                   : plan.steps[n].prepared.description;
-        times.forecast_ms = f.ms;
-        times.gflop = f.flops * 1e-9;
-        times.megabytes = f.bytes * 1e-6;
+        if (machine_) times.forecast_ms = expected.nodes[n].ms;
+        times.gflop = node_work.flops * 1e-9;
+        times.megabytes = node_work.bytes * 1e-6;
     }
 }
 
 void StepProfiler::see(const Executor& executor, const std::vector<double>& ms) {
-    double total_us = 0;
-    for (const double took : ms) total_us += 1e3 * took;
-    const std::chrono::duration<double, std::micro> now = Clock::now() - begun_;
+    const double now = now_seconds();
     if (!known_.contains(&executor)) learn(executor);
     const std::vector<std::string>& names = known_[&executor];
-    double start_us = now.count() - total_us;
+    double start_us = 1e6 * (now - begun_) - 1e3 * std::accumulate(ms.begin(), ms.end(), 0.0);
+    double forecast_us = start_us;
     for (std::size_t s = 0; s < ms.size(); ++s) {
         const std::string& name = names[static_cast<std::size_t>(executor.plan().steps[s].node)];
         NodeTimes& times = nodes_[name];
         times.total_ms += ms[s];
         ++times.runs;
-        events_.push_back({name, start_us, 1e3 * ms[s]});
+        events_.push_back({name, start_us, 1e3 * ms[s], forecast_us});
         start_us += 1e3 * ms[s];
+        forecast_us += 1e3 * times.forecast_ms;
     }
 }
 
@@ -63,29 +65,39 @@ std::string StepProfiler::table() const {
                                    "GB/s", "node (op, kernel, phase)");
     for (const auto& [name, t] : rows) {
         const double ms = std::max(mean(t), 1e-6);
-        text += fmt::format("{:>10.3f} {:>7.2f} {:>10.3f} {:>9.1f} {:>8.1f}  {} ({}, {}, {})\n", mean(t),
-                            100 * mean(t) / total, t.forecast_ms, t.gflop / ms * 1e3, t.megabytes / ms, name,
-                            t.op, t.kernel, t.phase);
+        text += fmt::format("{:>10.3f} {:>7.2f} {:>10} {:>9.1f} {:>8.1f}  {} ({}, {}, {})\n", mean(t),
+                            100 * mean(t) / total, machine_ ? fmt::format("{:.3f}", t.forecast_ms) : "-",
+                            t.gflop / ms * 1e3, t.megabytes / ms, name, t.op, t.kernel, t.phase);
     }
-    return text +
-           fmt::format(
-               "{:>10.3f} {:>7} {:>10.3f}  all nodes: a micro-step and an update; measured is {:+.1f} % "
-               "off the forecast\n",
-               total, "", expected, 100 * (total / expected - 1));
+    text += fmt::format("{:>10.3f} {:>7} {:>10}  all nodes: a micro-step and an update", total, "",
+                        machine_ ? fmt::format("{:.3f}", expected) : "-");
+    if (machine_)
+        text += fmt::format("; measured is {:+.1f} % off the forecast", 100 * (total / expected - 1));
+    return text + "\n";
 }
 
 std::string StepProfiler::trace() const {
     nlohmann::json events = nlohmann::json::array();
-    for (const Event& event : events_) {
-        const NodeTimes& t = nodes_.at(event.node);
-        events.push_back({{"name", event.node},
+    const auto track = [&](int id, const char* name) {
+        events.push_back(
+            {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", id}, {"args", {{"name", name}}}});
+    };
+    const auto span = [&](int id, const std::string& node, double start_us, double duration_us) {
+        const NodeTimes& t = nodes_.at(node);
+        events.push_back({{"name", node},
                           {"cat", t.phase},
                           {"ph", "X"},
-                          {"ts", event.start_us},
-                          {"dur", event.duration_us},
+                          {"ts", start_us},
+                          {"dur", duration_us},
                           {"pid", 1},
-                          {"tid", 1},
+                          {"tid", id},
                           {"args", {{"op", t.op}, {"kernel", t.kernel}, {"forecast_ms", t.forecast_ms}}}});
+    };
+    track(1, "measured");
+    if (machine_) track(2, "forecast");
+    for (const Event& event : events_) {
+        span(1, event.node, event.start_us, event.duration_us);
+        if (machine_) span(2, event.node, event.forecast_us, 1e3 * nodes_.at(event.node).forecast_ms);
     }
     return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump() + "\n";
 }

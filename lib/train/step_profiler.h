@@ -2,30 +2,32 @@
 // chrome://tracing or Perfetto.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
+#include "forecast/cpu.h"
 #include "train/training_program.h"
 
 namespace mpt {
 
 class StepProfiler {
   public:
-    explicit StepProfiler(int num_threads) : num_threads_(num_threads) {}
+    // `machine` unset: no forecasts.
+    explicit StepProfiler(std::optional<CpuMachine> machine) : machine_(std::move(machine)) {}
 
     // For TrainingProgram::time_steps.
     void see(const Executor& executor, const std::vector<double>& ms);
 
     // A line a node, slowest first: mean ms, forecast ms, op, kernel, rates; and sums.
     std::string table() const;
-    // The events of everything that was seen, in Chrome's trace format.
+    // What was seen, in Chrome's trace format; on a track below it the forecast.
     std::string trace() const;
 
   private:
-    using Clock = std::chrono::steady_clock;
     struct NodeTimes {
         double total_ms = 0;
         std::int64_t runs = 0;
@@ -34,12 +36,12 @@ class StepProfiler {
     };
     struct Event {
         std::string node;
-        double start_us = 0, duration_us = 0;
+        double start_us = 0, duration_us = 0, forecast_us = 0;  // forecast_us: where its forecast starts
     };
     void learn(const Executor& executor);
 
-    int num_threads_;
-    Clock::time_point begun_ = Clock::now();
+    std::optional<CpuMachine> machine_;
+    double begun_ = now_seconds();
     std::map<const Executor*, std::vector<std::string>> known_;  // names of its nodes
     std::map<std::string, NodeTimes> nodes_;
     std::vector<Event> events_;

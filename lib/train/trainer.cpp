@@ -47,12 +47,14 @@ TrainResult Trainer::run() {
 void Trainer::check_end() const {
     const std::string tensor = first_nonfinite(store_of(*program_));
     if (state_.nonfinite_losses == 0 && tensor.empty()) return;
+    const LossHistory losses = {state_.nonfinite_losses, state_.last_finite_loss, lowest_loss_};
+    const NonFinitePlace first = program_->first_nonfinite_place(state_.control.used_loss_scale);
     throw Error(
         ExitCode::kDivergence,
-        fmt::format("training diverged: the run ended at update {} with {}; last finite loss {}; try a lower "
-                    "optimizer.lr, a warm-up or optimizer.clip_norm",
-                    step(), tensor.empty() ? "a loss that is not finite" : tensor + " not finite",
-                    state_.last_finite_loss ? fmt::format("{:.6g}", *state_.last_finite_loss) : "none"));
+        fmt::format("training diverged: the run ended at update {} with {}; last finite loss {}; {}", step(),
+                    tensor.empty() ? "a loss that is not finite" : tensor + " not finite",
+                    state_.last_finite_loss ? fmt::format("{:.6g}", *state_.last_finite_loss) : "none",
+                    print(divergence_cause(losses, first), state_.control, losses, first)));
 }
 
 bool Trainer::finished() const {
@@ -81,7 +83,8 @@ StartedUpdate Trainer::start_update() {
         update.after = item.after;
         update.epoch = item.epoch + 1;
         more = !item.ends_update();
-        watch_->after_micro_step(item.micro_index, !more);
+        watch_->after_micro_step(item.micro_index, !program_->known_nonfinite(started.micro_steps.back()),
+                                 !more);
         ++state_.micro_steps;
     }
     started.control = program_->start_update();
@@ -119,6 +122,7 @@ void Trainer::record(const Update& update) {
     if (std::isfinite(update.loss())) {
         state_.last_finite_loss = update.loss();
         state_.nonfinite_losses = 0;
+        lowest_loss_ = std::min(update.loss(), lowest_loss_.value_or(update.loss()));
     } else {
         ++state_.nonfinite_losses;
     }
@@ -142,12 +146,12 @@ void Trainer::record(const Update& update) {
         report_skip(update, started_.empty() ? watch_->first_nonfinite(update.control) : std::string());
     const bool last = started_.empty() && finished();
     if (skipped || step() % config_.train.log_every == 0 || last) write_row(update);
-    const std::string fault = divergence(update.control, {state_.nonfinite_losses, state_.last_finite_loss},
-                                         config_.train.max_nonfinite);
+    const LossHistory losses = {state_.nonfinite_losses, state_.last_finite_loss, lowest_loss_};
+    const std::string fault = divergence(update.control, losses, config_.train.max_nonfinite);
     if (fault.empty()) return;
-    if (const std::string where = program_->first_nonfinite(update.control.used_loss_scale); !where.empty())
-        log_->error("first non-finite values: " + where);
-    throw Error(ExitCode::kDivergence, fault);
+    const NonFinitePlace first = program_->first_nonfinite_place(update.control.used_loss_scale);
+    throw Error(ExitCode::kDivergence,
+                fault + "; " + print(divergence_cause(losses, first), update.control, losses, first));
 }
 
 // The row that only the end of the run asked for leaves the interval open: a run that goes on later, straight

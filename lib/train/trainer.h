@@ -3,10 +3,12 @@
 
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/run_config.h"
+#include "forecast/cpu.h"
 #include "metrics/rows.h"
 #include "train/resume.h"
 #include "train/run_device.h"
@@ -21,8 +23,9 @@ struct TrainRequest {
     ResumeRequest resume = {};
     Existing existing = Existing::kKeep;
     const StopFlag* stop = nullptr;
-    std::FILE* console = nullptr;          // where progress goes
-    std::function<RunsOn()> runs_on = {};  // instead of what config.device asks for: a test's host twin
+    std::FILE* console = nullptr;            // where progress goes
+    std::optional<CpuMachine> machine = {};  // measured; what a profile forecasts with
+    std::function<RunsOn()> runs_on = {};    // instead of what config.device asks for: a test's host twin
 };
 
 struct TrainResult {

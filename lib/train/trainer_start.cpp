@@ -103,8 +103,8 @@ void Trainer::open_directory() {
     if (config_.log.tensorboard)
         log_->open_events(directory_.events().string(),
                           continues ? start_.checkpoint->state.control.attempted : 0);
-    watch_ =
-        std::make_unique<RunWatch>(config_, directory_, data_->description.total_updates, *program_, *log_);
+    watch_ = std::make_unique<RunWatch>(config_, directory_, data_->description.total_updates, *program_,
+                                        *log_, request_.machine);
     store_ = std::make_unique<CheckpointStore>(directory_.checkpoints(), std::move(id),
                                                config_.checkpoint.keep, tokenizer_files(data_->tokenizers()));
     if (const int leftovers = store_->clean_up(); leftovers > 0)

@@ -112,6 +112,7 @@ class Trainer {
     bool nothing_left_ = false;
     std::int64_t saved_step_ = -1;
     std::int64_t warnings_shown_ = 0;
+    std::optional<double> lowest_loss_;  // of this process's finite ones
     std::string last_checkpoint_;
     double elapsed_before_ = 0;
     double begun_at_ = 0;

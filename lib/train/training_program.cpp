@@ -70,6 +70,7 @@ TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription&
     : impl_(std::make_unique<Impl>(config, data, num_threads, std::move(runs_on))) {
     Impl& p = *impl_;
     const gpu::DeviceScope scope(p.device);
+    cpu::start_threads(num_threads);
     // The first graph fills the variable table; what depends on the table follows.
     p.compile_micro_step(data.micro_batch);
     p.decay = decay_groups(
@@ -98,6 +99,10 @@ void TrainingProgram::expect_evaluation_batch(const BatchShape& shape) {
     impl_->refresh_report();
 }
 
+const gpu::Device* TrainingProgram::device() const {
+    return impl_->device;
+}
+
 std::int64_t TrainingProgram::available_bytes() const {
     return impl_->device != nullptr ? impl_->device->free_bytes() : available_memory_bytes();
 }
@@ -122,9 +127,8 @@ std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute 
     if (!fits(1)) return 0;
     std::int64_t low = 1, high = 2;
     while (high <= (1 << 20) && fits(high)) low = high, high *= 2;
-    while (high - low > std::max<std::int64_t>(0, low / 64)) {
-        const std::int64_t middle = low + (high - low + 1) / 2;
-        if (middle == high) break;
+    while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
         (fits(middle) ? low : high) = middle;
     }
     return low;
@@ -183,6 +187,10 @@ void TrainingProgram::check_fits(std::int64_t available_bytes) const {
                                          "; the largest micro-batch that fits is " + std::to_string(plain) +
                                          ", with memory.recompute=blocks " + std::to_string(recomputed) +
                                          "; " + advice);
+}
+
+std::int64_t TrainingProgram::allocated_bytes() const {
+    return impl_->memory.allocated() ? impl_->memory.bytes() : 0;
 }
 
 void TrainingProgram::allocate() {
@@ -268,6 +276,10 @@ void TrainingProgram::Impl::read_results(StartedRun& started) {
     } else {
         started.sums.loss_sum = static_cast<double>(executor.output<float>("loss_sum", started.run)[0]);
         started.sums.weight = started.weight;
+        started.sums.finite = std::isfinite(started.sums.loss_sum);
+        for (std::size_t f = 0; executor.has_output(finite_flag(f)); ++f)
+            started.sums.finite =
+                executor.output<std::int32_t>(finite_flag(f), started.run)[0] != 0 && started.sums.finite;
     }
     if (executor.has_output("hits1")) {
         started.sums.hits1 = executor.output<std::int32_t>("hits1", started.run)[0];
@@ -345,6 +357,11 @@ BatchResult TrainingProgram::micro_step_result(std::int64_t number) {
 
 StepControl TrainingProgram::update_result(std::int64_t number) {
     return impl_->take(number).control;
+}
+
+bool TrainingProgram::known_nonfinite(std::int64_t number) const {
+    const auto found = std::ranges::find(impl_->started, number, &StartedRun::number);
+    return found != impl_->started.end() && found->known && !found->sums.finite;
 }
 
 bool TrainingProgram::runs_late() const {

@@ -37,6 +37,14 @@ struct DataDescription {
     std::int64_t host_bytes = 0;  // resident bytes of the data set and its buffers
 };
 
+// The first value of a micro-step that is not finite, in execution order.
+struct NonFinitePlace {
+    std::string text;       // name, op, half of the step, count and range; empty: every value is finite
+    bool stored = false;    // a weight or statistic, before anything was computed
+    bool backward = false;  // made in the backward half
+    bool f16 = false;       // of f16, whose range is small
+};
+
 class Executor;
 struct PlannedStep;
 // Called right after a node ran; its outputs are still where the executor's plan put them.
@@ -49,6 +57,8 @@ struct BatchResult {
     double loss_sum = 0;                // f32 on the device
     std::int64_t hits1 = 0, hits5 = 0;  // of images
     std::int64_t weight = 0;            // images, or targets that count
+    // The loss and, of a micro-step of several, the gradients of biases and norms.
+    bool finite = true;
 };
 
 class TrainingProgram {
@@ -65,6 +75,8 @@ class TrainingProgram {
     void expect_micro_batch(const BatchShape& shape);
     void expect_evaluation_batch(const BatchShape& shape);
 
+    // Where it runs; null: the CPU.
+    const gpu::Device* device() const;
     // Bytes that the run may still take where it runs: of the GPU, or of this process.
     std::int64_t available_bytes() const;
     const MemoryReport& memory() const;
@@ -74,6 +86,7 @@ class TrainingProgram {
     // recompute.
     void check_fits(std::int64_t available_bytes) const;
     void allocate();
+    std::int64_t allocated_bytes() const;  // 0 before allocate()
     void initialize(
         std::uint64_t seed);  // weights by their initialisers, control block, everything else zero
 
@@ -83,6 +96,9 @@ class TrainingProgram {
     std::int64_t start_update();
     BatchResult micro_step_result(std::int64_t number);
     StepControl update_result(std::int64_t number);
+    // Whether a micro-step that was not asked for yet has a loss or gradients that are not finite, as far as
+    // is known without waiting: of a device that may be nothing.
+    bool known_nonfinite(std::int64_t number) const;
     // Whether what is started may still be running.
     bool runs_late() const;
     // Both at once.
@@ -114,10 +130,10 @@ class TrainingProgram {
     // Runs the last micro-step again at a loss scale, showing every node to `observer` (after the one of
     // observe()); the run does not change. The bytes of its batch must still be there.
     void replay(float loss_scale, const StepObserver& observer);
-    // Replays and names the first value that is not finite, in execution order: a stored value or an input
-    // that a node reads, or what a node made, with op, phase, count and range. Empty when none is.
-    std::string first_nonfinite(float loss_scale);
-    bool gradients_finite() const;
+    // Replays and names the first value that is not finite: a stored value or an input that a node reads, or
+    // what a node made.
+    NonFinitePlace first_nonfinite_place(float loss_scale);
+    std::string first_nonfinite(float loss_scale) { return first_nonfinite_place(loss_scale).text; }
 
     struct Impl;  // training_program_state.h, for the program's own files
 

@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kCounterSuffix = ".num_batches_tracked";
 constexpr std::array<std::string_view, 3> kBuffers = {kCounterSuffix, ".attn.bias", ".attn.masked_bias"};
 constexpr std::string_view kOuterName = "transformer.";
+constexpr std::string_view kVariance = "running_var";
 
 bool is_floating(FileType type) {
     return type == FileType::F64 || type == FileType::F32 || type == FileType::F16 || type == FileType::BF16;
@@ -196,9 +197,16 @@ std::string first_nonfinite(const std::vector<FileTensor>& tensors) {
     return {};
 }
 
+std::string first_negative_variance(const std::vector<FileTensor>& tensors) {
+    for (const FileTensor& tensor : tensors)
+        if (tensor.name.ends_with(kVariance))
+            for (std::int64_t i = 0; i < tensor.shape.num_elements(); ++i)
+                if (value_at(tensor.type, tensor.data, i) < 0) return tensor.name;
+    return {};
+}
+
 FileDigest write_tensors(const std::filesystem::path& path, const std::vector<FileTensor>& tensors,
                          std::optional<std::int64_t> num_batches_tracked) {
-    constexpr std::string_view kVariance = "running_var";
     const auto counter_name = [&](const FileTensor& tensor) -> std::string {
         if (!num_batches_tracked || !tensor.name.ends_with(kVariance)) return {};
         return tensor.name.substr(0, tensor.name.size() - kVariance.size() - 1) + std::string(kCounterSuffix);

@@ -46,6 +46,8 @@ std::vector<FileTensor> region_tensors(const StoreView& store, Region region, co
 
 // Name of the first tensor with an element that is not finite; empty when there is none.
 std::string first_nonfinite(const std::vector<FileTensor>& tensors);
+// The name of the first running variance with a value below zero; empty when there is none.
+std::string first_negative_variance(const std::vector<FileTensor>& tensors);
 
 // Writes the tensors; with `num_batches_tracked` every norm layer gets that counter, as PyTorch has it.
 FileDigest write_tensors(const std::filesystem::path& path, const std::vector<FileTensor>& tensors,

@@ -8,7 +8,9 @@
 #include "core/float_formats.h"
 #include "core/philox.h"
 #include "exec/executor.h"
+#include "support/errors.h"
 #include "support/small_run.h"
+#include "train/divergence.h"
 #include "train/histograms.h"
 #include "train/training_program.h"
 
@@ -35,10 +37,11 @@ struct Fixture {
     RunConfig config;
     Batch batch{8};
     std::unique_ptr<TrainingProgram> program;
-    explicit Fixture(PrecisionMode mode) {
+    explicit Fixture(PrecisionMode mode, std::int64_t accumulate = 1) {
         config.model.num_classes = 4;
         config.precision.mode = mode;
-        config.train.batch_size = 8;
+        config.train.batch_size = 8 * accumulate;
+        config.train.accumulate = accumulate;
         DataDescription data;
         data.height = data.width = 8;
         data.channels = 1;
@@ -144,14 +147,72 @@ TEST_CASE("looking changes nothing: gradients, statistics and control stay to th
     CHECK(fixture.program->control() == control);
 }
 
-TEST_CASE("an overflow is found at the scale it happened at, and gradients are scanned") {
+TEST_CASE("an overflow is found at the scale it happened at") {
     Fixture fixture(PrecisionMode::kAmpFp16);
     fixture.step();
-    CHECK(fixture.program->gradients_finite());
     CHECK(fixture.program->first_nonfinite(1024).empty());
     CHECK_THAT(fixture.program->first_nonfinite(0x1p40F), Catch::Contains("backward, f16"));
-    reinterpret_cast<float*>(fixture.program->region(Region::kGradient))[17] = -INFINITY;
-    CHECK_FALSE(fixture.program->gradients_finite());
+}
+
+TEST_CASE("a forward half that overflows f16, and gradients that do at the least scale, are told apart") {
+    Fixture fixture(PrecisionMode::kAmpFp16);
+    fixture.step();
+    const int conv = fixture.program->variables().find("conv1.weight");
+    REQUIRE(conv >= 0);
+    const Variable& weight = fixture.program->variables()[conv];
+    float* values = reinterpret_cast<float*>(fixture.program->region(Region::kMaster)) + weight.offset;
+    for (std::int64_t i = 0; i < weight.num_elements(); ++i) values[i] *= 65504 / 0.5F;  // still f16
+    fixture.program->weights_changed();
+    const NonFinitePlace forward = fixture.program->first_nonfinite_place(1);
+    CAPTURE(forward.text);
+    CHECK_THAT(forward.text, Catch::StartsWith("conv1 (") && Catch::Contains("forward"));
+    CHECK(divergence_cause({3, 1.4, 1.4}, forward) == DivergenceCause::kForward);
+
+    const test::ScratchFolder folder;
+    RunConfig config = test::small_config(folder / "run");
+    config.precision.mode = PrecisionMode::kAmpFp16;
+    config.precision.loss_scale.preset = LossScalePreset::kStatic;
+    config.precision.loss_scale.init = 0x1p40;
+    config.train.steps = 50;
+    config.train.max_nonfinite = 5;
+    CHECK_THAT(test::error_of(ExitCode::kDivergence, [&] { test::run(config); }),
+               Catch::Contains("cause: gradients overflow f16 even at loss scale") &&
+                   Catch::Contains("backward, f16"));
+}
+
+TEST_CASE("a run's recommended scale removes the underflow that it reported") {
+    const test::ScratchFolder folder;
+    const auto last_scale = [&](const char* name, double scale) {
+        RunConfig config = test::small_config(folder / name);
+        config.precision.mode = PrecisionMode::kAmpFp16;
+        config.precision.loss_scale.preset = LossScalePreset::kStatic;
+        config.precision.loss_scale.init = scale;
+        config.optimizer.lr = 1e-4;
+        config.debug.histograms_every = 4;
+        test::run(config);
+        nlohmann::json found;
+        std::istringstream lines(test::file_text(folder / name / "histograms.jsonl"));
+        for (std::string line; std::getline(lines, line);)
+            if (const auto row = nlohmann::json::parse(line); row.at("kind") == "scale") found = row;
+        return found;
+    };
+    const auto before = last_scale("tiny", 0x1p-14);
+    const auto after = last_scale("mended", before.at("recommended_loss_scale").get<double>());
+    CAPTURE(before.dump(), after.dump());
+    CHECK(before.at("flushed").get<double>() > 0.02);
+    CHECK(after.at("flushed").get<double>() < 0.1 * before.at("flushed").get<double>());
+    CHECK(after.at("flushed").get<double>() < 0.002);
+}
+
+TEST_CASE("a micro-step of several leaves a flag over what it made") {
+    Fixture fixture(PrecisionMode::kAmpFp16, 2);
+    CHECK(fixture.program->run_micro_step(fixture.batch.micro, {16, 0}).finite);
+    StepControl control = fixture.program->control();
+    control.loss_scale = 0x1p40F;  // overflows the backward half alone
+    fixture.program->set_control(control);
+    const BatchResult overflowed = fixture.program->run_micro_step(fixture.batch.micro, {16, 1});
+    CHECK(std::isfinite(overflowed.loss_sum));
+    CHECK_FALSE(overflowed.finite);
 }
 
 TEST_CASE("statistics of a tensor by hand") {

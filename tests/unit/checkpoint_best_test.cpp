@@ -60,3 +60,25 @@ TEST_CASE("divergence names update, scale, skips in a row and the last finite lo
     CHECK(divergence(control, {39, 1.0}, 40).empty());
     CHECK_THAT(divergence(control, {40, 1.0}, 40), Catch::Contains("40 losses in a row were not finite"));
 }
+
+TEST_CASE("which of three causes ends a run: what was not finite first, and how the loss went") {
+    using enum DivergenceCause;
+    const NonFinitePlace forward = {"fc (linear, forward)", false, false, true};
+    const NonFinitePlace backward = {"conv1 (conv2d, backward)", false, true, true};
+    const NonFinitePlace weight = {"fc.weight (stored)", true, false, false};
+    const NonFinitePlace wide = {"fc (linear, forward, f32)", false, false, false};
+    const NonFinitePlace wide_backward = {"fc (linear, backward, f32)", false, true, false};
+    CHECK(divergence_cause({3, 2.3, 2.2}, forward) == kForward);
+    CHECK(divergence_cause({0, 2.3, 2.2}, backward) == kLeastScale);
+    CHECK(divergence_cause({3, 2.3, 2.2}, weight) == kTraining);
+    CHECK(divergence_cause({3, 9.0, 2.2}, forward) == kTraining);  // the loss had risen
+    CHECK(divergence_cause({3, 2.3, 2.3}, wide) == kTraining);     // f32 holds whatever learns
+    CHECK(divergence_cause({3, {}, {}}, wide) == kForward);        // never once finite
+    CHECK(divergence_cause({0, 2.3, 2.2}, wide_backward) == kTraining);
+    StepControl control;
+    control.used_loss_scale = 1;
+    CHECK_THAT(print(kForward, control, {3, 2.3, 2.2}, forward),
+               Catch::Contains("no loss scale changes, first fc (linear, forward)"));
+    CHECK_THAT(print(kLeastScale, control, {0, 2.3, 2.2}, backward), Catch::Contains("at loss scale 1"));
+    CHECK_THAT(print(kTraining, control, {3, 9.0, 2.2}, forward), Catch::Contains("rose from 2.2 to 9"));
+}

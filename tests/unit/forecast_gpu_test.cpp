@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "forecast/gpu.h"
+#include "forecast/roofline.h"
 #include "forecast/scaling.h"
 
 using namespace mpt;
@@ -65,6 +66,38 @@ TEST_CASE("what a generation lacks has no peak") {
     CHECK(find_gpu("4090").generation() == "Ada");
     CHECK(find_gpu("H200").generation() == "Hopper");
     CHECK(find_gpu("5090").generation() == "Blackwell");
+}
+
+TEST_CASE("a driver's name of a GPU is one of the table, or none") {
+    CHECK(gpu_of_driver("NVIDIA H200")->name == "H200-SXM");
+    CHECK(gpu_of_driver("NVIDIA H100 80GB HBM3")->name == "H100-SXM5");
+    CHECK(gpu_of_driver("NVIDIA H100 PCIe")->name == "H100-PCIe");
+    CHECK(gpu_of_driver("NVIDIA A100-SXM4-40GB")->name == "A100-SXM4-40GB");
+    CHECK(gpu_of_driver("NVIDIA GeForce RTX 4090")->name == "RTX4090");
+    CHECK(gpu_of_driver("Tesla V100-SXM2-16GB")->name == "V100-SXM2");
+    CHECK(gpu_of_driver("NVIDIA L40S")->name == "L40S");
+    CHECK(gpu_of_driver("Voodoo 2") == nullptr);
+}
+
+TEST_CASE("fp8 multiplies aligned linear layers where the GPU can, and casts their operands") {
+    Product wide;
+    wide.m = 4096, wide.n = wide.out_features = 1024, wide.k = wide.in_features = 768;
+    wide.operand = DType::bf16;
+    Product odd = wide, logits = wide, attention = wide;
+    odd.n = odd.out_features = 1020;
+    logits.n = logits.out_features = 50304;
+    attention.source = Product::Source::kAttention;
+    std::vector<NodeWork> work(4);
+    const Product all[] = {wide, odd, logits, attention};
+    for (std::size_t i = 0; i < 4; ++i) work[i].products = {all[i]};
+    multiply_in_fp8(work, 50257);
+    CHECK(work[0].products[0].fp8);
+    CHECK(work[0].bytes == Approx(0.5 * (4096 + 1024) * 768));
+    for (std::size_t i = 1; i < 4; ++i) CHECK_FALSE(work[i].products[0].fp8);
+    const Product& fp8 = work[0].products[0];
+    CHECK(compute_format(fp8, Tf32::kOff, find_gpu("H100")) == ComputeFormat::kFp8);
+    CHECK(compute_format(fp8, Tf32::kOff, find_gpu("A100")) == ComputeFormat::kBf16);
+    CHECK(compute_format(fp8, Tf32::kOff, find_gpu("V100")) == ComputeFormat::kF32);
 }
 
 TEST_CASE("a ring all-reduce moves 2 (n - 1) / n of the gradients") {

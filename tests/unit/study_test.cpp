@@ -2,10 +2,12 @@
 // throughput.
 #include "study/study.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "backends/cpu/threads.h"
+#include "study/cpu_probe.h"
 #include "train/program_graphs.h"
 
 using namespace mpt;
@@ -32,6 +34,18 @@ RunConfig cifar(std::int64_t depth, std::int64_t batch, PrecisionMode mode) {
     return config;
 }
 
+RunConfig small_gpt(PrecisionMode mode) {
+    RunConfig config = imagenet(18, 4, mode);
+    config.model = {};
+    config.model.type = ModelType::kGpt;
+    config.model.depth = 2;
+    config.model.width = 64;
+    config.model.heads = 2;
+    config.model.context = 32;
+    config.model.vocabulary_size = 100;
+    return config;
+}
+
 PlanStudy study_of(const RunConfig& config, const char* gpu) {
     StudyRequest request;
     request.config = config;
@@ -39,9 +53,10 @@ PlanStudy study_of(const RunConfig& config, const char* gpu) {
     return study(request);
 }
 
-std::int64_t largest(const PlanStudy& study, PrecisionMode mode) {
+std::int64_t largest(const PlanStudy& study, PrecisionMode mode, Software software = Software::kFused) {
     for (const MemoryRow& row : study.memory_rows)
-        if (row.mode == mode && row.recompute == Recompute::kOff) return row.largest_micro_batch;
+        if (row.mode == mode && row.recompute == Recompute::kOff && row.software == software)
+            return row.largest_micro_batch;
     return -1;
 }
 
@@ -101,11 +116,13 @@ TEST_CASE("a micro-step of a GPT and of a translator between two sizes is the pi
 TEST_CASE("planned memory is the arena of the run, for two models in five modes") {
     for (const PrecisionMode mode : {PrecisionMode::kFp32, PrecisionMode::kTf32, PrecisionMode::kAmpFp16,
                                      PrecisionMode::kAmpBf16, PrecisionMode::kFp16Pure})
-        for (RunConfig config : {cifar(20, 32, mode), imagenet(18, 4, mode)}) {
+        for (RunConfig config : {cifar(20, 32, mode), small_gpt(mode)}) {
             const PlanStudy plan = study_of(config, nullptr);
             const DescribedData data = describe_data(config);
             TrainingProgram program(config, data.data, 2);
             CHECK(plan.memory.arena_bytes == program.memory().arena_bytes);
+            program.allocate();
+            CHECK(plan.memory.arena_bytes == program.allocated_bytes());
             const StepFamily family(config, data.data, 2, {mode, Recompute::kOff, Style::kFused});
             CHECK(family.memory(config.train.batch_size, StepFamily::Workspaces::kOfKernels).arena_bytes ==
                   program.memory().arena_bytes);
@@ -137,6 +154,13 @@ TEST_CASE("mixed precision doubles the batch, as published for three GPUs") {
         const double ratio = static_cast<double>(largest(plan, PrecisionMode::kAmpFp16)) /
                              static_cast<double>(largest(plan, PrecisionMode::kFp32));
         CHECK(ratio == Approx(2.0).epsilon(0.15));
+        REQUIRE(plan.batches != nullptr);
+        // Published batches are round, and an allocator leaves gaps: op by op lies above them, by 1.3 to 1.5.
+        const double frameworks =
+            static_cast<double>(largest(plan, PrecisionMode::kAmpFp16, Software::kOpByOp)) /
+            static_cast<double>(plan.batches->amp);
+        CHECK(frameworks > 1);
+        CHECK(frameworks < 1.6);
         double f32 = 0, f16 = 0;
         for (const MemoryRow& row : plan.memory_rows) {
             if (row.recompute != Recompute::kOff) continue;
@@ -152,10 +176,63 @@ TEST_CASE("forecasts of ResNet-50 and GPT-2 lie near published throughput") {
     REQUIRE(rows.size() >= 10);
     for (const CalibrationRow& row : rows) {
         CAPTURE(row.published.model, row.published.gpu, row.published.precision, row.forecast);
-        // The translator's, 31 % too fast in f16, is only shown, and counts in the median.
-        if (row.published.model != "transformer_big") CHECK(std::abs(row.error()) < 0.15);
+        CHECK(std::abs(row.error()) < 0.15);
     }
     CHECK(median_error(rows) < 0.1);
+}
+
+TEST_CASE("fp8 is planned for Transformers on GPUs that have it, and refused elsewhere") {
+    RunConfig config = small_gpt(PrecisionMode::kFp8);
+    const PlanStudy plan = study_of(config, "H100");
+    const auto rate = [&](PrecisionMode mode) {
+        for (const ForecastRow& row : plan.forecasts)
+            if (row.mode == mode && row.software == Software::kFused) return row.per_second;
+        return 0.0;
+    };
+    CHECK(rate(PrecisionMode::kFp8) > 0);
+    CHECK(std::ranges::any_of(plan.audit, [](const AuditRow& row) {
+        return row.op == "linear" && row.compute == "fp8 (e4m3) Tensor Cores";
+    }));
+    CHECK_THROWS_WITH(study_of(config, "A100"), Catch::Contains("fp8 needs Ada, Hopper or Blackwell"));
+    CHECK_THROWS_WITH(study_of(config, nullptr), Catch::Contains("there is no --gpu"));
+    CHECK_THROWS_WITH(study_of(cifar(20, 8, PrecisionMode::kFp8), "H100"), Catch::Contains("for ResNets"));
+    // Large products gain by it.
+    config.model.width = 2048;
+    config.model.heads = 16;
+    config.model.context = 1024;
+    config.precision.mode = PrecisionMode::kAmpBf16;
+    const PlanStudy large = study_of(config, "H100");
+    double bf16 = 0, fp8 = 0;
+    for (const ForecastRow& row : large.forecasts) {
+        if (row.software != Software::kFused) continue;
+        if (row.mode == PrecisionMode::kAmpBf16) bf16 = row.per_second;
+        if (row.mode == PrecisionMode::kFp8) fp8 = row.per_second;
+    }
+    CHECK(fp8 > 1.1 * bf16);
+}
+
+TEST_CASE("the rates of this machine's CPU are measured, of peaks and of kernels") {
+    const RunConfig config = cifar(20, 16, PrecisionMode::kAmpFp16);
+    const CpuMachine machine = measured_machine(config);
+    CHECK(machine.core_flops > 1e9);
+    CHECK(machine.bandwidth > 1e9);
+    REQUIRE(machine.rates.size() > 5);
+    for (const KernelRate& rate : machine.rates) {
+        CAPTURE(rate.kind);
+        CHECK(rate.seconds_each > 0);
+        CHECK(std::isfinite(rate.seconds_each));
+    }
+    // A machine whose kernels take twice as long has half the speed.
+    const DescribedData data = describe_data(config);
+    const StepFamily family(config, data.data, 2, {config.precision.mode, Recompute::kOff, Style::kFused});
+    const Plan plan = compile(family.graph(), {&cpu_kernels(), 2, false});
+    CpuMachine slow = machine;
+    slow.core_flops /= 2;
+    slow.core_bf16_flops /= 2;
+    slow.bandwidth /= 2;
+    for (KernelRate& rate : slow.rates) rate.seconds_each *= 2;
+    const std::vector<NodeWork> work = work_of(plan.graph);
+    CHECK(forecast(plan, work, slow).ms / forecast(plan, work, machine).ms == Approx(2).epsilon(0.1));
 }
 
 TEST_CASE("a plan says what a GPU cannot do, and every node is audited") {

@@ -2,6 +2,7 @@
 
 #include <libxsmm.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "core/error.h"
@@ -30,10 +31,22 @@ std::string to_string(const KernelShape& s) {
            std::to_string(s.lda) + "," + std::to_string(s.ldb) + "," + std::to_string(s.ldc);
 }
 
+// Without its tables, which it allocates at first, libxsmm would follow null pointers.
+void start_xsmm() {
+    static const bool ready = [] {
+        libxsmm_init();
+        libxsmm_registry_info info;
+        return libxsmm_get_registry_info(&info) == EXIT_SUCCESS;
+    }();
+    if (!ready)
+        throw Error(ExitCode::kResource,
+                    "memory: the system refused libxsmm its tables of some MiB; raise the limit (ulimit -v)");
+}
+
 }  // namespace
 
 BatchKernel::BatchKernel(const KernelShape& shape) {
-    libxsmm_init();
+    start_xsmm();
     DispatchArgs d(shape);
     function_ = libxsmm_smmdispatch_reducebatch_offs(d.m, d.n, d.k, &d.lda, &d.ldb, &d.ldc, &d.alpha, &d.beta,
                                                      &d.flags, &d.prefetch);
@@ -41,7 +54,7 @@ BatchKernel::BatchKernel(const KernelShape& shape) {
 }
 
 ProductKernel::ProductKernel(const KernelShape& shape) {
-    libxsmm_init();
+    start_xsmm();
     DispatchArgs d(shape);
     function_ =
         libxsmm_smmdispatch(d.m, d.n, d.k, &d.lda, &d.ldb, &d.ldc, &d.alpha, &d.beta, &d.flags, &d.prefetch);

@@ -7,10 +7,36 @@
 #include <cmath>
 #include <exception>
 #include <fstream>
+#include <future>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
+#include "core/error.h"
+
 namespace mpt::cpu {
+
+void start_threads(int num_threads) {
+    if (num_threads == 1) return;
+    std::vector<std::thread> probes;  // all at once, as the team is
+    std::string refused;
+    std::promise<void> done;
+    const std::shared_future<void> end = done.get_future().share();
+    try {
+        for (int t = 1; t < num_threads; ++t) probes.emplace_back([end] { end.wait(); });
+    } catch (const std::system_error& error) {
+        refused = error.what();
+    }
+    done.set_value();
+    for (std::thread& probe : probes) probe.join();
+    if (!refused.empty())
+        throw Error(ExitCode::kResource,
+                    "the system refuses " + std::to_string(num_threads) + " threads (" + refused +
+                        "); lower threads, or raise the limits on memory (ulimit -v) and "
+                        "processes (ulimit -u)");
+    run_threads(num_threads, [](int) {});
+}
 
 void run_threads(int num_threads, const std::function<void(int thread)>& body) {
     if (num_threads == 1) {

@@ -15,6 +15,10 @@ constexpr Range share_of(std::int64_t count, int thread, int num_threads) {
     return {count * thread / num_threads, count * (thread + 1) / num_threads};
 }
 
+// Starts the team, so that a system that refuses threads is told of as Error(kResource) and not by the OpenMP
+// library, which would end the process.
+void start_threads(int num_threads);
+
 // Runs body(thread) on `num_threads` threads and waits. An exception in any thread is rethrown here.
 void run_threads(int num_threads, const std::function<void(int thread)>& body);
 

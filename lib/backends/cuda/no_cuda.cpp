@@ -1,6 +1,7 @@
 // A build without the CUDA backend.
 #include "backends/cuda/device.h"
 #include "backends/cuda/gemm_variants.h"
+#include "backends/cuda/planned_convolutions.h"
 #include "core/error.h"
 
 namespace mpt::gpu {
@@ -20,6 +21,10 @@ DeviceCount count_devices() {
 std::unique_ptr<Device> open_device(int index) {
     throw Error(ExitCode::kUsage, "--device cuda:" + std::to_string(index) + ": " + count_devices().reason +
                                       "; use --device cpu or auto");
+}
+
+PlannedConvolutions plan_convolutions(const std::string&, const std::vector<ConvolutionSpec>&) {
+    return {"", "this build has no CUDA backend", {}};
 }
 
 std::vector<GemmVariant> gemm_variants(Device&, std::int64_t, std::int64_t, std::int64_t) {

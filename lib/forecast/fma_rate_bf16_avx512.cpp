@@ -1,0 +1,21 @@
+#include <immintrin.h>
+
+#include "forecast/fma_rate.h"
+
+namespace mpt {
+
+double bf16_products_avx512() {
+    __m512 sum[kFmaChains];
+    for (int c = 0; c < kFmaChains; ++c) sum[c] = _mm512_set1_ps(static_cast<float>(c));
+    const __m512 half = _mm512_set1_ps(0.5F);
+    const __m512bh factor = _mm512_cvtne2ps_pbh(half, half);
+    for (int r = 0; r < kFmaRounds; ++r)
+        for (int c = 0; c < kFmaChains; ++c) sum[c] = _mm512_dpbf16_ps(sum[c], factor, factor);
+    __m512 all = sum[0];
+    for (int c = 1; c < kFmaChains; ++c) all = _mm512_add_ps(all, sum[c]);
+    volatile float sink = _mm512_cvtss_f32(all);
+    (void)sink;
+    return 2.0 * 32 * kFmaChains * kFmaRounds;
+}
+
+}  // namespace mpt

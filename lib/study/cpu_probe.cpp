@@ -1,0 +1,242 @@
+#include "study/cpu_probe.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <optional>
+
+#include "backends/cpu/arena.h"
+#include "backends/cpu/threads.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "graph/op.h"
+#include "study/description.h"
+#include "train/run_setup.h"
+
+namespace mpt {
+
+namespace {
+
+constexpr int kTries = 5;                       // the fastest counts: others were disturbed
+constexpr double kProbeSeconds = 4e-3;          // that one run of a node is aimed at
+constexpr double kBudgetSeconds = 0.8;          // of all kinds together
+constexpr std::int64_t kMostBytes = 512 << 20;  // of one node's values
+
+// The rate of a thread while all are at work: the mean of what each reached at best. A run takes some 50 us,
+// so that waking the threads, and whoever else runs, count for little.
+double fastest(int num_threads, double (*run)()) {
+    constexpr int kRuns = 60;
+    std::vector<double> best(static_cast<std::size_t>(num_threads));
+    cpu::run_threads(num_threads, [&](int thread) {
+        double& mine = best[static_cast<std::size_t>(thread)];
+        for (int r = 0; r < kRuns; ++r) {
+            const double start = now_seconds();
+            const double flops = run();
+            mine = std::max(mine, flops / (now_seconds() - start));
+        }
+    });
+    double sum = 0;
+    for (const double rate : best) sum += rate;
+    return sum / num_threads;
+}
+
+// Reads two arrays and writes one, all larger than caches.
+double measured_bandwidth(int num_threads) {
+    constexpr std::int64_t kElements = 12 << 20;
+    cpu::Arena arena(3 * kElements * static_cast<std::int64_t>(sizeof(float)), true, num_threads);
+    float* a = reinterpret_cast<float*>(arena.data());
+    const float *b = a + kElements, *c = b + kElements;
+    double best = 0;
+    for (int t = 0; t < kTries; ++t) {
+        const double start = now_seconds();
+        cpu::parallel_for(kElements, 1 << 12, num_threads, [&](cpu::Range range, int) {
+            for (std::int64_t i = range.begin; i < range.end; ++i) a[i] = b[i] + 0.5F * c[i];
+        });
+        best = std::max(best, 3.0 * sizeof(float) * kElements / (now_seconds() - start));
+    }
+    return best;
+}
+
+// Values of one node in memory of their own; every float is a small normal number, every index zero.
+class NodeRun {
+  public:
+    NodeRun(const Graph& graph, const Node& node, PreparedKernel kernel, int num_threads)
+        : kernel_(std::move(kernel)) {
+        std::int64_t bytes = 0;
+        const auto place = [&](ValueId id) {
+            const std::int64_t at = bytes;
+            bytes += (graph.type(id).bytes() + 127) / 64 * 64;
+            return at;
+        };
+        std::vector<std::int64_t> in, out;
+        for (const ValueId id : node.inputs) in.push_back(id == kNone ? -1 : place(id));
+        for (const ValueId id : node.outputs) out.push_back(place(id));
+        for (const Alias alias : node.op->must_alias)
+            out[static_cast<std::size_t>(alias.output)] = in[static_cast<std::size_t>(alias.input)];
+        const std::int64_t workspace = bytes;
+        arena_ =
+            cpu::Arena(bytes + static_cast<std::int64_t>(kernel_.workspace_bytes) + 64, false, num_threads);
+        for (std::size_t i = 0; i < in.size(); ++i) {
+            inputs_.push_back(in[i] < 0 ? nullptr : arena_.data() + in[i]);
+            if (in[i] < 0 || !is_float(graph.type(node.inputs[i]).dtype)) continue;
+            constexpr int kSmallNormal = 0x38;  // as f16, bf16 and f32
+            std::fill_n(arena_.data() + in[i], graph.type(node.inputs[i]).bytes(), std::byte{kSmallNormal});
+        }
+        for (const std::int64_t at : out) outputs_.push_back(at < 0 ? nullptr : arena_.data() + at);
+        workspace_ = arena_.data() + workspace;
+    }
+    double seconds() const {
+        const double start = now_seconds();
+        kernel_.run({inputs_, outputs_, workspace_});
+        return now_seconds() - start;
+    }
+
+  private:
+    PreparedKernel kernel_;
+    cpu::Arena arena_;
+    std::vector<void*> inputs_, outputs_;
+    void* workspace_ = nullptr;
+};
+
+std::int64_t bytes_of(const Graph& graph, const Node& node) {
+    std::int64_t bytes = 0;
+    for (const auto* values : {&node.inputs, &node.outputs})
+        for (const ValueId id : *values) bytes += id == kNone ? 0 : graph.type(id).bytes();
+    return bytes;
+}
+
+class Prober {
+  public:
+    Prober(const StepFamily& family, const Plan& plan, CpuMachine& machine)
+        : family_(family),
+          plan_(plan),
+          work_(work_of(plan.graph)),
+          machine_(machine),
+          until_(now_seconds() + kBudgetSeconds) {}
+
+    void run() {
+        const GraphForecast assumed = forecast(plan_, work_, machine_);
+        struct Kind {
+            double ms = 0;
+            std::vector<const PlannedStep*> steps;
+        };
+        std::map<std::string, Kind> kinds;
+        for (const PlannedStep& step : plan_.steps) {
+            Kind& kind = kinds[kind_of(plan_.graph, step)];
+            kind.ms += assumed.nodes[static_cast<std::size_t>(&step - plan_.steps.data())].ms;
+            kind.steps.push_back(&step);
+        }
+        std::vector<std::pair<std::string, Kind>> by_cost(kinds.begin(), kinds.end());
+        std::ranges::stable_sort(by_cost,
+                                 [](const auto& a, const auto& b) { return a.second.ms > b.second.ms; });
+        std::vector<KernelRate> rates;
+        for (const auto& [name, kind] : by_cost)
+            for (const PlannedStep* step : chosen(kind.steps))
+                if (const std::optional<double> each = seconds_each(*step))
+                    rates.push_back({name, features_of(work_[static_cast<std::size_t>(step->node)]), *each});
+        machine_.rates = std::move(rates);
+    }
+
+  private:
+    const NodeWork& work(const PlannedStep* step) const {
+        return work_[static_cast<std::size_t>(step->node)];
+    }
+    // Of products the one with the fewest features and the one with the most; of others the largest.
+    std::vector<const PlannedStep*> chosen(const std::vector<const PlannedStep*>& steps) const {
+        const auto fewer = [&](const PlannedStep* a, const PlannedStep* b) {
+            return std::pair(features_of(work(a)), work(a).bytes) <
+                   std::pair(features_of(work(b)), work(b).bytes);
+        };
+        const auto [least, most] = std::ranges::minmax_element(steps, fewer);
+        if (features_of(work(*least)) == features_of(work(*most))) return {*most};
+        return {*least, *most};
+    }
+
+    // None where the time is up, or fewer rows mean another kernel.
+    std::optional<double> seconds_each(const PlannedStep& step) {
+        const std::size_t n = static_cast<std::size_t>(step.node);
+        const double full = roofline_seconds(work_[n], machine_);
+        const double share = std::min(1.0, kProbeSeconds / std::max(full, 1e-9));
+        const auto wanted =
+            static_cast<std::uint64_t>(std::max(1.0, share * static_cast<double>(family_.micro_batch())));
+        const auto rows = static_cast<std::int64_t>(std::bit_floor(wanted));
+        const double expected = full * static_cast<double>(rows) / static_cast<double>(family_.micro_batch());
+        if (now_seconds() + 3 * expected > until_) return std::nullopt;
+        const Graph& graph = at(rows);
+        const Node& node = graph.node(step.node);
+        if (bytes_of(graph, node) > kMostBytes) return std::nullopt;
+        const Signature signature = signature_of(graph, node, machine_.num_threads);
+        const Kernel* kernel = choose_kernel(cpu_kernels(), signature, nullptr);
+        if (kernel == nullptr || kernel->name != step.kernel) return std::nullopt;
+        PreparedKernel prepared = kernel->prepare(signature);
+        if (prepared.description != step.prepared.description) return std::nullopt;
+        std::optional<NodeRun> place;
+        try {
+            place.emplace(graph, node, std::move(prepared), machine_.num_threads);
+        } catch (const Error&) {
+            return std::nullopt;
+        }
+        const NodeRun& run = *place;
+        run.seconds();
+        double best = run.seconds();
+        for (int t = 2; t < kTries && best < kProbeSeconds; ++t) best = std::min(best, run.seconds());
+        const std::vector<NodeWork>& work_there = works_.at(rows);
+        const double units =
+            work_there[n].product_flops > 0 ? work_there[n].product_flops : work_there[n].bytes;
+        return units > 0 ? std::optional(best / units) : std::nullopt;
+    }
+    const Graph& at(std::int64_t rows) {
+        const auto [found, fresh] = graphs_.try_emplace(rows);
+        if (fresh) {
+            found->second = family_.at(rows);
+            works_[rows] = work_of(found->second);
+        }
+        return found->second;
+    }
+
+    const StepFamily& family_;
+    const Plan& plan_;
+    std::vector<NodeWork> work_;
+    CpuMachine& machine_;
+    double until_;
+    std::map<std::int64_t, Graph> graphs_;
+    std::map<std::int64_t, std::vector<NodeWork>> works_;
+};
+
+}  // namespace
+
+CpuMachine measured_machine(int num_threads) {
+    cpu::start_threads(num_threads);
+    CpuMachine machine;
+    machine.name = cpu_name();
+    machine.num_threads = num_threads;
+    const double start = now_seconds();
+    const double f32 = fastest(num_threads, run_f32_products);
+    if (f32 > 0) machine.core_flops = f32;
+    machine.core_bf16_flops = fastest(num_threads, run_bf16_products);
+    try {
+        machine.bandwidth = measured_bandwidth(num_threads);
+    } catch (const Error&) {  // no room: what a plan says of memory does not need it
+    }
+    machine.measured_in_ms = 1e3 * (now_seconds() - start);
+    return machine;
+}
+
+CpuMachine measured_machine(const StepFamily& family, const Plan& plan, int num_threads) {
+    const double start = now_seconds();
+    CpuMachine machine = measured_machine(num_threads);
+    Prober(family, plan, machine).run();
+    machine.measured_in_ms = 1e3 * (now_seconds() - start);
+    return machine;
+}
+
+CpuMachine measured_machine(const RunConfig& config) {
+    const DescribedData data = describe_data(config);
+    const int threads = num_threads(config);
+    const StepFamily family(config, data.data, threads,
+                            {config.precision.mode, config.memory.recompute, Style::kFused});
+    const Plan plan = compile(family.graph(), {&cpu_kernels(), threads, false});
+    return measured_machine(family, plan, threads);
+}
+
+}  // namespace mpt
