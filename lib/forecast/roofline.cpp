@@ -103,9 +103,13 @@ std::vector<NodeWork> work_of(const Graph& graph) {
 
 void multiply_in_fp8(std::vector<NodeWork>& work, std::int64_t vocabulary) {
     constexpr std::int64_t kMultiple = 16;
+    constexpr std::int64_t kMostPadding = 128;  // of a vocabulary
+    const auto is_vocabulary = [&](std::int64_t features) {
+        return features >= vocabulary && features < vocabulary + kMostPadding;
+    };
     for (NodeWork& node : work)
         for (Product& p : node.products) {
-            const bool logits = p.in_features >= vocabulary || p.out_features >= vocabulary;
+            const bool logits = is_vocabulary(p.in_features) || is_vocabulary(p.out_features);
             if (p.source != Product::Source::kLinear || logits || p.in_features % kMultiple != 0 ||
                 p.out_features % kMultiple != 0)
                 continue;

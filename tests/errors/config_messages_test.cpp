@@ -67,7 +67,7 @@ TEST_CASE("H24: unknown keys and bad choices, all faults in one go") {
               "adamw, lars, lamb",
               "run.yaml:7:3: optimizer.lerning_rate: unknown key; did you mean optimizer.lr?",
               "run.yaml:8:1: zebra: unknown key; the top level has name, seed, device, output_dir, threads, "
-              "model, "
+              "deterministic, autotune, model, "
               "precision, data, train, optimizer, schedule, checkpoint, translation, memory, log, debug",
               "run.yaml:10:9: precision.mode: 'half' is not known; it takes one of fp32, tf32, amp_fp16, "
               "amp_bf16, "
@@ -84,9 +84,11 @@ TEST_CASE("H24: faults of --set follow those of the file") {
               "--set nothing: is not key=value; write it like train.batch_size=64",
               "--set no.such.thing=1: no.such.thing: unknown key; the top level has name, seed, device, "
               "output_dir, "
-              "threads, model, precision, data, train, optimizer, schedule, checkpoint, translation, memory, "
+              "threads, deterministic, autotune, model, precision, data, train, optimizer, schedule, "
+              "checkpoint, translation, memory, "
               "log, debug",
-              "--set =3: unknown key; the top level has name, seed, device, output_dir, threads, model, "
+              "--set =3: unknown key; the top level has name, seed, device, output_dir, threads, "
+              "deterministic, autotune, model, "
               "precision, "
               "data, train, optimizer, schedule, checkpoint, translation, memory, log, debug"});
 }
