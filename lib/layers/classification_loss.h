@@ -3,6 +3,7 @@
 #pragma once
 
 #include "graph/builder.h"
+#include "ops/nll_loss/nll_loss.h"
 
 namespace mpt {
 
@@ -10,8 +11,9 @@ struct ClassificationLoss {
     ValueId loss_sum = kNone;
 };
 
-// logits[M,V], labels i32 [M]. Adds the graph outputs "loss_sum" (f32), "hits1" and "hits5" (i32).
-ClassificationLoss classification_loss(GraphBuilder& builder, ValueId logits, ValueId labels,
+// logits[M,V], labels i32 [M], of mixed samples two of them; hits are those of the first. Adds the graph
+// outputs "loss_sum" (f32), "hits1" and "hits5" (i32).
+ClassificationLoss classification_loss(GraphBuilder& builder, ValueId logits, const LossLabels& labels,
                                        double label_smoothing);
 
 }  // namespace mpt

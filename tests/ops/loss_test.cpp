@@ -27,6 +27,7 @@ struct LossCase {
     std::vector<double> labels;
     DType dtype = DType::f32;
     LossAttributes attributes = {};
+    std::vector<double> second = {}, share = {};  // of mixed samples
 };
 
 LossAndGradient run_loss(const LossCase& c, Form form, const KernelTable& kernels) {
@@ -35,7 +36,11 @@ LossAndGradient run_loss(const LossCase& c, Form form, const KernelTable& kernel
     const auto rows = static_cast<std::int64_t>(c.labels.size());
     const Shape shape{rows, static_cast<std::int64_t>(c.logits.size()) / rows};
     const ValueId z = b.input("z", {shape, c.dtype});
-    const ValueId labels = b.input("labels", {{rows}, DType::i32});
+    LossLabels labels = b.input("labels", {{rows}, DType::i32});
+    if (!c.second.empty()) {
+        labels.second = b.input("second", {{rows}, DType::i32});
+        labels.share = b.input("share", {{rows}, DType::f32});
+    }
     const ValueId seed = b.input("seed", {{}, DType::f32});
     ValueId loss = kNone, gradient = kNone;
     if (form == Form::kFused) {
@@ -51,7 +56,11 @@ LossAndGradient run_loss(const LossCase& c, Form form, const KernelTable& kernel
     }
     GraphRun run(graph, kernels, 2);
     run.set(z, c.logits);
-    run.set(labels, c.labels);
+    run.set(labels.first, c.labels);
+    if (!c.second.empty()) {
+        run.set(labels.second, c.second);
+        run.set(labels.share, c.share);
+    }
     run.set(seed, {1});
     run.run();
     return {run.get(loss)[0], graph.type(loss).dtype, run.get(gradient)};
@@ -114,6 +123,39 @@ TEST_CASE("label smoothing spreads the target over all classes") {
         CHECK(r.gradient[0] == Approx(0.25 - 0.05));
         CHECK(r.gradient[2] == Approx(0.25 - 0.85));
     });
+}
+
+// torch.nn.functional.cross_entropy(z, target, label_smoothing=0.1, reduction="sum") of PyTorch 1.13 with
+// target = share * one_hot(labels) + (1 - share) * one_hot(second), and its gradient.
+TEST_CASE("mixed samples have the loss and gradient of PyTorch's soft targets") {
+    const LossCase c{{0.5, -1, 2, 0.25, 1, 1, -0.5, 0, 3, -2, 0, 1},
+                     {2, 0, 1},
+                     DType::f32,
+                     {0.1, -1},
+                     {0, 0, 3},
+                     {0.75, 0.3f, 0.5}};
+    for_all_forms(c, [](const LossAndGradient& r) {
+        CHECK(r.loss == Approx(5.453091968).epsilon(1e-6));
+        const std::vector<double> expected = {-0.095765175, 0.009414441,  -0.008767469, 0.095118203,
+                                              -0.539050060, 0.360949940,  0.061117072,  0.116983048,
+                                              0.814024507,  -0.469346697, 0.016772571,  -0.361450381};
+        REQUIRE(r.gradient.size() == expected.size());
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            CHECK(r.gradient[i] == Approx(expected[i]).margin(1e-6));
+    });
+}
+
+TEST_CASE("a share of one is the plain loss to the bit, whatever the second label has") {
+    const LossCase plain{{0.5, -1, 60000, 0.25, 1, -60000}, {1, 1}, DType::f16};
+    LossCase mixed = plain;
+    mixed.second = {2, 0};
+    mixed.share = {1, 1};
+    for (const Form form : {Form::kFused, Form::kPlain})
+        for (const KernelTable* kernels : {&reference_kernels(), &cpu_kernels()}) {
+            const LossAndGradient a = run_loss(plain, form, *kernels), b = run_loss(mixed, form, *kernels);
+            CHECK(a.loss == b.loss);
+            CHECK(a.gradient == b.gradient);
+        }
 }
 
 TEST_CASE("columns beyond the vocabulary have no probability and no gradient, whatever they hold") {

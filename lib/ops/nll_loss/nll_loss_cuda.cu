@@ -10,7 +10,7 @@ namespace {
 template <typename T>
 MPT_KERNEL(gpu::kRowThreads)
 void row_kernel(std::int64_t rows, std::int64_t columns, std::int64_t classes, std::int32_t ignored,
-                float smoothing, const T* logp, const std::int32_t* labels, float* losses) {
+                float smoothing, const T* logp, LossTargets targets, float* losses) {
     const gpu::RowGroup<gpu::kLanes> group;
     if (group.row >= rows) return;
     const T* row = logp + group.row * columns;
@@ -19,23 +19,25 @@ void row_kernel(std::int64_t rows, std::int64_t columns, std::int64_t classes, s
         group.template for_packs<1>(classes, [&](std::int64_t i) { sum += gpu::widen(row[i]); });
     sum = group.sum(sum);
     if (group.lane != 0) return;
-    const std::int32_t label = labels[group.row];
-    const float own = label >= 0 && label < classes ? gpu::widen(row[label]) : NAN;
+    const LossTarget<float> target = targets.at(group.row);
+    const float own = target.is_known(classes)
+                          ? target.mean(gpu::widen(row[target.label]), gpu::widen(row[target.second]))
+                          : NAN;
     const float loss = -(1 - smoothing) * own - smoothing / static_cast<float>(classes) * sum;
-    losses[group.row] = label == ignored ? 0.0f : loss;
+    losses[group.row] = target.label == ignored ? 0.0f : loss;
 }
 
 struct Gradient {
     const float* seed;
-    const std::int32_t* labels;
+    LossTargets targets;
     std::int64_t columns, classes;
     std::int32_t ignored;
     float smoothing;
     MPT_DEVICE float operator()(std::int64_t i) const {
-        const std::int32_t label = labels[i / columns];
+        const LossTarget<float> target = targets.at(i / columns);
         const std::int64_t c = i % columns;
-        const float target = (c == label ? 1 - smoothing : 0.0f) + smoothing / static_cast<float>(classes);
-        return c >= classes || label == ignored ? 0.0f : -*seed * target;
+        const float wanted = (1 - smoothing) * target.of(c) + smoothing / static_cast<float>(classes);
+        return c >= classes || target.label == ignored ? 0.0f : -*seed * wanted;
     }
 };
 
@@ -47,7 +49,7 @@ void run_forward(const gpu::Call& s, const KernelArgs& a) {
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::launch(*s.device, gpu::row_launch<gpu::kLanes>(rows), row_kernel<T>, rows, columns, classes,
                     static_cast<std::int32_t>(attributes.ignore_index),
-                    static_cast<float>(attributes.label_smoothing), a.in<T>(0), a.in<std::int32_t>(1),
+                    static_cast<float>(attributes.label_smoothing), a.in<T>(0), loss_targets(s, a, 1, 2),
                     losses);
     });
     gpu::launch(*s.device, {.threads = gpu::kRowThreads}, gpu::total_kernel<gpu::StoreTotal>,
@@ -57,7 +59,7 @@ void run_forward(const gpu::Call& s, const KernelArgs& a) {
 void run_backward(const gpu::Call& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
     const Gradient f{a.in<float>(0),
-                     a.in<std::int32_t>(2),
+                     loss_targets(s, a, 2, 3),
                      s.out(0).shape[1],
                      num_classes(attributes.vocabulary, s.out(0).shape[1]),
                      static_cast<std::int32_t>(attributes.ignore_index),

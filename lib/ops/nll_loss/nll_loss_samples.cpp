@@ -17,6 +17,20 @@ void register_nll_loss_samples(SampleTable& table) {
             table.add(forward);
             table.add(
                 {to_string(shape), &nll_loss_backward_op, attributes, {seed, {shape, -9, -0.1}, labels}});
+            // Mixed: a second label, and the share of the first.
+            SampleInput second = labels;
+            second.low = 0;
+            SampleInput share{{shape[0]}, 0, 1};
+            share.kind = SampleInput::Kind::kWide;
+            share.differentiable = false;
+            Sample mixed = forward;
+            mixed.name += " mixed";
+            mixed.inputs.insert(mixed.inputs.end(), {second, share});
+            table.add(mixed);
+            table.add({to_string(shape) + " mixed",
+                       &nll_loss_backward_op,
+                       attributes,
+                       {seed, {shape, -9, -0.1}, labels, second, share}});
         }
 }
 

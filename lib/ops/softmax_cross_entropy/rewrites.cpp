@@ -42,7 +42,8 @@ std::optional<LossNodes> loss_nodes(const Graph& graph, NodeId anchor) {
     if (nodes.loss_backward == kNone) return nodes;
     const Node& loss = graph.node(nodes.loss);
     const Node& backward = graph.node(nodes.loss_backward);
-    const bool match = backward.attributes == loss.attributes && backward.inputs[2] == loss.inputs[1] &&
+    const bool match = backward.attributes == loss.attributes &&
+                       loss_labels(backward.inputs, 2, 3) == loss_labels(loss.inputs, 1, 2) &&
                        graph.node(nodes.log_softmax_backward).inputs[0] == backward.outputs[0] &&
                        only_user_is(graph, backward.outputs[0], nodes.log_softmax_backward);
     return match ? std::optional(nodes) : std::nullopt;
@@ -54,14 +55,14 @@ bool take_loss(Graph& graph, NodeId anchor, const KernelTable&) {
     if (!nodes) return false;
     const ValueId z = graph.node(anchor).inputs[0];
     const Node loss = graph.node(nodes->loss);
-    const ValueId labels = loss.inputs[1];
+    const LossLabels labels = loss_labels(loss.inputs, 1, 2);
     const ValueId logsumexp = replace_node(graph, nodes->loss, softmax_cross_entropy_op, loss.attributes,
-                                           {z, labels}, {loss.outputs[0], kNone})[1];
+                                           loss_inputs({z}, labels), {loss.outputs[0], kNone})[1];
     if (nodes->loss_backward != kNone) {
         const ValueId seed = graph.node(nodes->loss_backward).inputs[0];
         const std::vector<ValueId> outputs = graph.node(nodes->log_softmax_backward).outputs;
         replace_node(graph, nodes->loss_backward, softmax_cross_entropy_backward_op, loss.attributes,
-                     {seed, z, labels, logsumexp}, outputs);
+                     loss_inputs({seed, z}, labels, {logsumexp}), outputs);
         remove_node(graph, nodes->log_softmax_backward);
     }
     remove_node(graph, anchor);
@@ -93,11 +94,15 @@ bool take_casts(Graph& graph, NodeId anchor, const KernelTable&) {
             !is_only_cast(graph, backward.outputs[0], type, narrow))
             return false;
         const std::vector<ValueId> outputs = graph.node(narrow).outputs;
-        replace_node(graph, readers[0], softmax_cross_entropy_backward_op, backward.attributes,
-                     {backward.inputs[0], z, backward.inputs[2], backward.inputs[3]}, outputs);
+        std::vector<ValueId> inputs = backward.inputs;
+        inputs[1] = z;
+        replace_node(graph, readers[0], softmax_cross_entropy_backward_op, backward.attributes, inputs,
+                     outputs);
         remove_node(graph, narrow);
     }
-    replace_node(graph, anchor, softmax_cross_entropy_op, loss.attributes, {z, loss.inputs[1]}, loss.outputs);
+    std::vector<ValueId> inputs = loss.inputs;
+    inputs[0] = z;
+    replace_node(graph, anchor, softmax_cross_entropy_op, loss.attributes, inputs, loss.outputs);
     remove_if_unused(graph, widen);
     return true;
 }

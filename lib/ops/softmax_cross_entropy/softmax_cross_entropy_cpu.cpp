@@ -10,8 +10,9 @@ namespace mpt {
 
 namespace {
 
-void check_label(std::int64_t label, std::int64_t classes) {
-    MPT_CHECK(label >= 0 && label < classes, "label " + std::to_string(label));
+void check_target(const LossTarget<float>& target, std::int64_t classes) {
+    MPT_CHECK(target.is_known(classes),
+              "labels " + std::to_string(target.label) + ", " + std::to_string(target.second));
 }
 
 template <typename T>
@@ -57,7 +58,7 @@ void loss_of(const Signature& s, const KernelArgs& a) {
     const std::int64_t rows = s.in(0).shape[0], columns = s.in(0).shape[1];
     const std::int64_t classes = num_classes(attributes.vocabulary, columns);
     const double smoothing = attributes.label_smoothing;
-    const std::int32_t* labels = simd::input<std::int32_t>(a, 1);
+    const LossTargets targets = loss_targets(s, a, 1, 2);
     double* losses = static_cast<double*>(a.workspace);
     cpu::parallel_for(
         rows, std::max<std::int64_t>(1, 1024 / classes), s.num_threads, [&](cpu::Range range, int) {
@@ -68,10 +69,14 @@ void loss_of(const Signature& s, const KernelArgs& a) {
                 const double log_sum = std::log(sums.exponentials);
                 simd::output<float>(a, 1)[row] = static_cast<float>(static_cast<double>(greatest) + log_sum);
                 losses[row] = 0;
-                if (labels[row] == attributes.ignore_index) continue;
-                check_label(labels[row], classes);
-                const double own =
-                    static_cast<double>(static_cast<float>(z[labels[row]])) - static_cast<double>(greatest);
+                const LossTarget<float> target = targets.at(row);
+                if (target.label == attributes.ignore_index) continue;
+                check_target(target, classes);
+                const auto below = [&](std::int32_t label) {
+                    return static_cast<double>(static_cast<float>(z[label])) - static_cast<double>(greatest);
+                };
+                const LossTarget<double> wide{target.label, target.second, static_cast<double>(target.share)};
+                const double own = wide.mean(below(target.label), below(target.second));
                 losses[row] = log_sum - (1 - smoothing) * own;
                 if (smoothing != 0) losses[row] -= smoothing * sums.logits / static_cast<double>(classes);
             }
@@ -97,26 +102,32 @@ void gradient_of(const Signature& s, const KernelArgs& a) {
     const std::int64_t rows = s.in(1).shape[0], columns = s.in(1).shape[1];
     const std::int64_t classes = num_classes(attributes.vocabulary, columns);
     const float seed = simd::input<float>(a, 0)[0];
-    const std::int32_t* labels = simd::input<std::int32_t>(a, 2);
+    const LossTargets targets = loss_targets(s, a, 2, 4);
     const double everywhere = attributes.label_smoothing / static_cast<double>(classes);
     cpu::parallel_for(
         rows, std::max<std::int64_t>(1, 1024 / classes), s.num_threads, [&](cpu::Range range, int) {
             for (std::int64_t row = range.begin; row < range.end; ++row) {
                 const T* z = simd::input<T>(a, 1) + row * columns;
                 T* grad = simd::output<T>(a, 0) + row * columns;
-                if (labels[row] == attributes.ignore_index) {
+                const LossTarget<float> target = targets.at(row);
+                if (target.label == attributes.ignore_index) {
                     std::fill_n(grad, columns, T{});
                     continue;
                 }
                 std::fill(grad + classes, grad + columns, T{});
-                check_label(labels[row], classes);
+                check_target(target, classes);
                 // Before grad_z overwrites z, which may be the same memory.
-                const float own = static_cast<float>(z[labels[row]]),
-                            logsumexp = simd::input<float>(a, 3)[row];
+                const std::int32_t aims[] = {target.label, target.second};
+                const float own[] = {static_cast<float>(z[aims[0]]), static_cast<float>(z[aims[1]])};
+                const float logsumexp = simd::input<float>(a, 3)[row];
                 gradient_row(z, grad, classes, logsumexp, seed, static_cast<float>(everywhere));
-                const double p = std::exp(static_cast<double>(own) - static_cast<double>(logsumexp));
-                const double target = 1 - attributes.label_smoothing + everywhere;
-                grad[labels[row]] = T(static_cast<float>(static_cast<double>(seed) * (p - target)));
+                for (int i = 0; i < (aims[0] == aims[1] ? 1 : 2); ++i) {
+                    const double p = std::exp(static_cast<double>(own[i]) - static_cast<double>(logsumexp));
+                    const double wanted =
+                        (1 - attributes.label_smoothing) * static_cast<double>(target.of(aims[i])) +
+                        everywhere;
+                    grad[aims[i]] = T(static_cast<float>(static_cast<double>(seed) * (p - wanted)));
+                }
             }
         });
 }

@@ -8,7 +8,7 @@ namespace mpt {
 namespace {
 
 struct Labels {
-    const std::int32_t* labels;
+    LossTargets targets;
     std::int64_t rows, columns, classes;  // columns from `classes` on only pad the rows
     std::int32_t ignored;
     float smoothing;
@@ -42,14 +42,15 @@ void forward_kernel(Labels l, const T* z, float* logsumexp, float* losses) {
     total = group.sum(total);
     if (group.lane != 0) return;
     logsumexp[group.row] = most + log_sum;
-    const std::int32_t label = l.labels[group.row];
+    const LossTarget<float> target = l.targets.at(group.row);
     float loss = 0;
-    if (label != l.ignored) {
-        const bool known = label >= 0 && label < l.classes;
-        const float own = known ? gpu::widen(row[label]) : NAN;
+    if (target.label != l.ignored) {
+        const float own_below =
+            target.is_known(l.classes)
+                ? target.mean(gpu::widen(row[target.label]) - most, gpu::widen(row[target.second]) - most)
+                : NAN;
         const float mean_below = total / static_cast<float>(l.classes) - most;
-        loss =
-            log_sum - (1 - l.smoothing) * (own - most) - (l.smoothing != 0 ? l.smoothing * mean_below : 0.0f);
+        loss = log_sum - (1 - l.smoothing) * own_below - (l.smoothing != 0 ? l.smoothing * mean_below : 0.0f);
     }
     losses[group.row] = loss;
 }
@@ -59,7 +60,7 @@ MPT_KERNEL(gpu::kRowThreads)
 void backward_kernel(Labels l, const float* seed, const T* z, const float* logsumexp, T* grad_z) {
     const gpu::RowGroup<lanes> group;
     if (group.row >= l.rows) return;
-    const std::int32_t label = l.labels[group.row];
+    const LossTarget<float> target = l.targets.at(group.row);
     const float shift = logsumexp[group.row];
     const float factor = *seed;
     const float rest = l.smoothing / static_cast<float>(l.classes);
@@ -67,17 +68,17 @@ void backward_kernel(Labels l, const float* seed, const T* z, const float* logsu
         float v[pack];
         gpu::load<pack>(z + group.row * l.columns + i, v);
         for (int k = 0; k < pack; ++k) {
-            const float target = (i + k == label ? 1 - l.smoothing : 0.0f) + rest;
-            const bool none = i + k >= l.classes || label == l.ignored;
-            v[k] = none ? 0.0f : factor * (std::exp(v[k] - shift) - target);
+            const float wanted = (1 - l.smoothing) * target.of(i + k) + rest;
+            const bool none = i + k >= l.classes || target.label == l.ignored;
+            v[k] = none ? 0.0f : factor * (std::exp(v[k] - shift) - wanted);
         }
         gpu::store<pack>(grad_z + group.row * l.columns + i, v);
     });
 }
 
-Labels labels_of(const gpu::Call& s, const KernelArgs& a, int logits, int labels) {
+Labels labels_of(const gpu::Call& s, const KernelArgs& a, int logits, int labels, int second) {
     const auto& attributes = s.attributes.as<LossAttributes>();
-    return {a.in<std::int32_t>(labels),
+    return {loss_targets(s, a, labels, second),
             s.in(logits).shape[0],
             s.in(logits).shape[1],
             num_classes(attributes.vocabulary, s.in(logits).shape[1]),
@@ -86,7 +87,7 @@ Labels labels_of(const gpu::Call& s, const KernelArgs& a, int logits, int labels
 }
 
 void run_forward(const gpu::Call& s, const KernelArgs& a) {
-    const Labels l = labels_of(s, a, 0, 1);
+    const Labels l = labels_of(s, a, 0, 1, 2);
     auto* losses = static_cast<float*>(a.workspace);
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
@@ -101,7 +102,7 @@ void run_forward(const gpu::Call& s, const KernelArgs& a) {
 }
 
 void run_backward(const gpu::Call& s, const KernelArgs& a) {
-    const Labels l = labels_of(s, a, 1, 2);
+    const Labels l = labels_of(s, a, 1, 2, 4);
     gpu::with_storage(s.in(1).dtype, [&]<typename T>(T) {
         gpu::with_row_shape<gpu::kPerPack<T>>(
             l.columns,

@@ -12,7 +12,6 @@ namespace {
 void run_softmax_cross_entropy(const Signature& s, const KernelArgs& a) {
     const auto& attributes = s.attributes.as<LossAttributes>();
     const auto z = reference::input(s, a, 0);
-    const std::int32_t* labels = a.in<std::int32_t>(1);
     const auto logsumexp = reference::output(s, a, 1);
     const std::int64_t columns = z.dim(1), classes = num_classes(attributes.vocabulary, columns);
     const double smoothing = attributes.label_smoothing;
@@ -26,12 +25,14 @@ void run_softmax_cross_entropy(const Signature& s, const KernelArgs& a) {
             total += z(i);
         }
         logsumexp.set(row, greatest + std::log(sum));
-        const std::int64_t label = labels[row];
-        if (label == attributes.ignore_index) continue;
-        MPT_CHECK(label >= 0 && label < classes, "label " + std::to_string(label));
+        const LossTarget<double> target = reference_target(s, a, row, 1, 2);
+        if (target.label == attributes.ignore_index) continue;
+        MPT_CHECK(target.is_known(classes), "label " + std::to_string(target.label));
         // Differences of logits, not of logit and log-sum-exp: small losses keep their digits.
         const double mean_below = total / static_cast<double>(classes) - greatest;
-        loss += std::log(sum) - (1 - smoothing) * (z(begin + label) - greatest) - smoothing * mean_below;
+        const double own =
+            target.mean(z(begin + target.label) - greatest, z(begin + target.second) - greatest);
+        loss += std::log(sum) - (1 - smoothing) * own - smoothing * mean_below;
     }
     reference::output(s, a, 0).set(0, loss);
 }
@@ -40,20 +41,20 @@ void run_softmax_cross_entropy_backward(const Signature& s, const KernelArgs& a)
     const auto& attributes = s.attributes.as<LossAttributes>();
     const double seed = reference::input(s, a, 0)(0);
     const auto z = reference::input(s, a, 1);
-    const std::int32_t* labels = a.in<std::int32_t>(2);
     const auto logsumexp = reference::input(s, a, 3);
     const auto grad_z = reference::output(s, a, 0);
     const std::int64_t columns = z.dim(1), classes = num_classes(attributes.vocabulary, columns);
     const double smoothing = attributes.label_smoothing;
-    for (std::int64_t row = 0; row < z.dim(0); ++row)
+    for (std::int64_t row = 0; row < z.dim(0); ++row) {
+        const LossTarget<double> target = reference_target(s, a, row, 2, 4);
         for (std::int64_t c = 0; c < columns; ++c) {
-            const std::int64_t i = row * columns + c, label = labels[row];
-            const double target =
-                (c == label ? 1 - smoothing : 0.0) + smoothing / static_cast<double>(classes);
+            const std::int64_t i = row * columns + c;
+            const double wanted = (1 - smoothing) * target.of(c) + smoothing / static_cast<double>(classes);
             const double probability = std::exp(z(i) - logsumexp(row));
-            const bool none = c >= classes || label == attributes.ignore_index;
-            grad_z.set(i, none ? 0.0 : seed * (probability - target));
+            const bool none = c >= classes || target.label == attributes.ignore_index;
+            grad_z.set(i, none ? 0.0 : seed * (probability - wanted));
         }
+    }
 }
 
 }  // namespace

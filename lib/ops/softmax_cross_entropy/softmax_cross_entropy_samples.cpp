@@ -32,6 +32,17 @@ void register_softmax_cross_entropy_samples(SampleTable& table) {
                             attributes,
                             {seed, logits, labels, logsumexp}};
             table.add(backward);
+            // Mixed: a second label, and the share of the first.
+            SampleInput second = labels;
+            second.low = 0;
+            SampleInput share{{shape[0]}, 0, 1};
+            share.kind = SampleInput::Kind::kWide;
+            share.differentiable = false;
+            for (Sample sample : {forward, backward}) {
+                sample.name += " mixed";
+                sample.inputs.insert(sample.inputs.end(), {second, share});
+                table.add(sample);
+            }
         }
 }
 
