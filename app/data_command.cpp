@@ -1,8 +1,10 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "command_line.h"
 #include "commands.h"
@@ -76,14 +78,18 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     Picture sheet;
     sheet.reshape(rows * (g.height + kLine), columns * (g.width + kLine), g.channels);
     std::fill_n(sheet.row(0), sheet.height() * sheet.stride(), std::uint8_t{255});
-    const StreamOptions stream = training_stream(config, {});
-    const auto maker = source.make_sample_maker(stream.augment, stream.seed);
-    const auto order = epoch_order(source.num_samples(), stream.seed, 0, stream.order);
-    std::vector<std::uint8_t> image(static_cast<std::size_t>(g.bytes()));
-    for (std::int64_t i = 0; i < num; ++i) {
-        maker->make(order[static_cast<std::size_t>(i)], 0, image.data());
+    StreamOptions options = training_stream(config, {});
+    options.batching.drop_last = false;
+    BatchStream stream(source, options);
+    const Batch* batch = nullptr;
+    for (std::int64_t i = 0, at = 0; i < num; ++i, ++at) {
+        if (batch == nullptr || at == batch->count) {
+            batch = stream.next().batch;
+            at = 0;
+        }
+        const std::uint8_t* image = batch->images.data() + at * g.bytes();
         for (std::int64_t y = 0; y < g.height; ++y)
-            std::copy_n(image.data() + y * g.width * g.channels, g.width * g.channels,
+            std::copy_n(image + y * g.width * g.channels, g.width * g.channels,
                         sheet.row(i / columns * (g.height + kLine) + y) +
                             i % columns * (g.width + kLine) * g.channels);
     }
@@ -97,6 +103,13 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     fmt::print("{} samples of the first epoch: {}\n", num, path);
 }
 
+double resident_mib() {
+    std::ifstream file("/proc/self/statm");
+    std::int64_t all_pages = 0, resident_pages = 0;
+    file >> all_pages >> resident_pages;
+    return static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
 // Runs the training stream alone, epoch after epoch, for some seconds.
 void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     const OpenedSource opened = open_split(config, Split::kTrain);
@@ -106,14 +119,20 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     BatchStream stream(*opened.source, options);
     stream.next();  // threads and caches
     const double begin = now_seconds();
-    std::int64_t images = 0;
-    double at = begin;
+    std::int64_t images = 0, epoch = 0;
+    double at = begin, first_mib = 0;
     while (at - begin < seconds && stop.asked() == 0) {
-        images += stream.next().batch->count;
+        const Batch& batch = *stream.next().batch;
+        images += batch.count;
+        if (epoch == 0 && batch.epoch > 0) first_mib = resident_mib();
+        epoch = batch.epoch;
         at = now_seconds();
     }
     fmt::print("loader: {:.1f} images/s with {} workers, {} images in {:.1f} s\n",
                static_cast<double>(images) / (at - begin), options.workers, images, at - begin);
+    if (epoch > 0)
+        fmt::print("memory: {:.1f} MiB resident after the first epoch, {:.1f} MiB after {}\n", first_mib,
+                   resident_mib(), epoch);
 }
 
 }  // namespace

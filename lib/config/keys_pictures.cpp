@@ -49,6 +49,8 @@ std::string check_jitter(const std::vector<double>& values) {
     return values.size() == 4 && values[3] > 0.5 ? "its hue " + print_real(values[3]) + " is above 0.5" : "";
 }
 
+constexpr RealRange kAlpha = {.min = 0.01, .max = 100, .zero_word = "off"};
+
 Key random_resized_crop_key() {
     return also_called(on_off(
                            "data.augment.random_resized_crop",
@@ -102,6 +104,12 @@ std::vector<Key> picture_augment_keys() {
                 {.min = 0, .max = 1, .zero_word = "off"},
                 "probability that a rectangle becomes the mean colour"),
             {"erasing", "cutout"}),
+        real(
+            "data.augment.mixup", [](auto& c) -> auto& { return c.data.augment.mixup; }, kAlpha,
+            "mix each image with the one before it, by a weight of Beta(x, x); usual is 0.2"),
+        real(
+            "data.augment.cutmix", [](auto& c) -> auto& { return c.data.augment.cutmix; }, kAlpha,
+            "put a box of the image before into each, its area by Beta(x, x); usual is 1"),
     };
 }
 

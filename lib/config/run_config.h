@@ -121,6 +121,8 @@ struct AugmentConfig {
     std::int64_t rand_augment = 0;     // magnitude; 0: off
     std::int64_t rand_augment_ops = 2;
     double random_erasing = 0;  // probability
+    double mixup = 0;           // alpha; 0: off
+    double cutmix = 0;
     NormalizeConfig normalize;
     bool operator==(const AugmentConfig&) const = default;
 };

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "dataset/mixing.h"
 
 namespace mpt {
 namespace {
@@ -35,7 +36,11 @@ class Cursor {
         batch.count = window_.micro_batches[micro_];
         batch.epoch = epoch_;
         batch.first = position_;
+        batch.window_offset = window_.offset;
         batch.window_samples = window_.samples;
+        const bool first = position_ == window_.offset;
+        batch.before =
+            order_[static_cast<std::size_t>((first ? position_ + window_.samples : position_) - 1)];
         batch.micro_index = static_cast<std::int64_t>(micro_++);
         batch.num_micro = static_cast<std::int64_t>(window_.micro_batches.size());
         const auto begin = order_.begin() + position_;
@@ -49,7 +54,7 @@ class Cursor {
         if (index_ == num_windows(num_samples_, options_.batching, first_offset_)) {
             ++epoch_;
             index_ = first_offset_ = 0;
-            order_.clear();
+            order_ = {};  // before the next one is made
         }
         if (options_.end_epoch >= 0 && epoch_ >= options_.end_epoch) return false;
         if (order_.empty()) order_ = epoch_order(num_samples_, options_.seed, epoch_, options_.order);
@@ -96,6 +101,11 @@ std::uint64_t hash_bytes(std::uint64_t start, const void* data, std::size_t byte
 std::uint64_t hash_of(const Batch& batch, std::size_t image_bytes) {
     std::uint64_t hash = hash_bytes(0, batch.images.data(), image_bytes);
     hash = hash_bytes(hash, batch.labels.data(), batch.labels.size() * sizeof(batch.labels[0]));
+    if (!batch.label_shares.empty()) {
+        const std::size_t count = batch.label_shares.size();
+        hash = hash_bytes(hash, batch.second_labels.data(), count * sizeof(batch.second_labels[0]));
+        hash = hash_bytes(hash, batch.label_shares.data(), count * sizeof(batch.label_shares[0]));
+    }
     return hash_bytes(hash, batch.sample_ids.data(), batch.sample_ids.size() * sizeof(batch.sample_ids[0]));
 }
 
@@ -139,9 +149,15 @@ int num_slots(const StreamOptions& options) {
     return options.workers == 0 ? 1 : options.prefetch + 1;
 }
 
+// To be mixed, a batch needs the image before its first one, too: it is made behind the others.
+std::int64_t images_besides(const StreamOptions& options) {
+    return mixes(options.augment) ? 1 : 0;
+}
+
 std::size_t images_bytes(const ImageSource& source, const StreamOptions& options) {
-    return static_cast<std::size_t>(std::min(options.batching.micro_batch(), source.num_samples()) *
-                                    source.geometry().bytes());
+    const std::int64_t images =
+        std::min(options.batching.micro_batch(), source.num_samples()) + images_besides(options);
+    return static_cast<std::size_t>(images * source.geometry().bytes());
 }
 
 }  // namespace
@@ -186,6 +202,8 @@ struct BatchStream::State {
     bool begin_batch();
     void make(const Share& share, SampleMaker& maker);
     void finish(Batch& batch) const;
+    void mix_images(Batch& batch) const;
+    std::int64_t images_of(const Batch& batch) const { return batch.count + images_besides(options); }
     const Batch* take_prefetched();
     const Batch* build_now();
 
@@ -225,13 +243,30 @@ void BatchStream::State::make(const Share& share, SampleMaker& maker) {
     for (std::int64_t i = share.begin; i < share.end; ++i) {
         if (stopping.load(std::memory_order_relaxed)) return;
         const auto at = static_cast<std::size_t>(i);
-        const std::int64_t sample = batch.sample_ids[at];
-        batch.labels[at] = source.label(sample);
+        const std::int64_t sample = i == batch.count ? batch.before : batch.sample_ids[at];
+        if (i < batch.count) batch.labels[at] = source.label(sample);
         maker.make(sample, batch.epoch, batch.images.data() + i * image_bytes);
     }
 }
 
+// From the last to the first, so that the image before is still its own.
+void BatchStream::State::mix_images(Batch& batch) const {
+    const ImageGeometry& g = source.geometry();
+    const Mixing mixing = draw_mixing(options.augment, options.seed, batch.epoch, batch.window_offset, g);
+    const auto count = static_cast<std::size_t>(batch.count);
+    batch.second_labels.resize(count);
+    batch.label_shares.assign(count, static_cast<float>(std::max(mixing.share, 1 - mixing.share)));
+    for (std::int64_t i = batch.count - 1; i >= 0; --i) {
+        const auto at = static_cast<std::size_t>(i);
+        mix(mixing, g, batch.images.data() + (i == 0 ? batch.count : i - 1) * g.bytes(),
+            batch.images.data() + i * g.bytes());
+        batch.second_labels[at] = i == 0 ? source.label(batch.before) : batch.labels[at - 1];
+        if (mixing.share < 0.5) std::swap(batch.labels[at], batch.second_labels[at]);
+    }
+}
+
 void BatchStream::State::finish(Batch& batch) const {
+    if (mixes(options.augment)) mix_images(batch);
     batch.hash =
         hash_of(batch, batch.sample_ids.size() * static_cast<std::size_t>(source.geometry().bytes()));
 }
@@ -259,7 +294,7 @@ bool BatchStream::State::begin_batch() {
 // What is left of the batch begun last, or the start of a new one. Nothing when there is no room, and at the
 // end of the stream.
 BatchStream::State::Share BatchStream::State::next_share() {
-    if (num_issued == 0 || slot_of(num_issued - 1).given == slot_of(num_issued - 1).batch.count) {
+    if (num_issued == 0 || slot_of(num_issued - 1).given == images_of(slot_of(num_issued - 1).batch)) {
         if (exhausted || num_issued - num_released == static_cast<std::int64_t>(slots.size())) return {};
         if (!begin_batch()) {
             exhausted = true;
@@ -270,9 +305,10 @@ BatchStream::State::Share BatchStream::State::next_share() {
         if (source.samples_at_once() > 0) room.notify_all();
     }
     Slot& slot = slot_of(num_issued - 1);
-    const std::int64_t at_once = source.samples_at_once() > 0 ? source.samples_at_once() : slot.batch.count;
+    const std::int64_t images = images_of(slot.batch);
+    const std::int64_t at_once = source.samples_at_once() > 0 ? source.samples_at_once() : images;
     const std::int64_t begin = slot.given;
-    slot.given = std::min(begin + at_once, slot.batch.count);
+    slot.given = std::min(begin + at_once, images);
     return {&slot, begin, slot.given};
 }
 
@@ -299,7 +335,7 @@ void BatchStream::State::work(SampleMaker& maker) {
             slot.error_at = share.begin;
         }
         slot.made += share.end - share.begin;
-        if (slot.made < slot.batch.count) continue;
+        if (slot.made < images_of(slot.batch)) continue;
         lock.unlock();
         if (!slot.error) finish(slot.batch);
         lock.lock();
@@ -329,7 +365,7 @@ const Batch* BatchStream::State::build_now() {
     try {
         if (!cursor.describe_next(slot.batch)) return nullptr;
         slot.batch.labels.resize(slot.batch.sample_ids.size());
-        make({&slot, 0, slot.batch.count}, *makers[0]);
+        make({&slot, 0, images_of(slot.batch)}, *makers[0]);
         finish(slot.batch);
     } catch (...) {
         slot.error = std::current_exception();
@@ -354,9 +390,12 @@ NextBatch BatchStream::next() {
 }
 
 std::int64_t stream_memory_bytes(const ImageSource& source, const StreamOptions& options) {
-    constexpr std::int64_t kPerSample = sizeof(std::int32_t) + sizeof(std::int64_t);  // label and sample id
+    // A label and a sample id; when mixed, a second label and a share.
+    const std::int64_t per_sample =
+        static_cast<std::int64_t>(sizeof(std::int32_t) + sizeof(std::int64_t)) +
+        images_besides(options) * static_cast<std::int64_t>(sizeof(std::int32_t) + sizeof(float));
     const std::int64_t samples = std::min(options.batching.micro_batch(), source.num_samples());
-    const std::int64_t slot = static_cast<std::int64_t>(images_bytes(source, options)) + samples * kPerSample;
+    const std::int64_t slot = static_cast<std::int64_t>(images_bytes(source, options)) + samples * per_sample;
     const std::int64_t scratch = std::max(options.workers, 1) * source.maker_bytes();
     const std::int64_t order = source.num_samples() * static_cast<std::int64_t>(sizeof(std::uint32_t));
     return num_slots(options) * slot + scratch + order;

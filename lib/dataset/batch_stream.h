@@ -52,6 +52,7 @@ struct AugmentOptions {
     std::int64_t rand_augment_magnitude = 0;  // 0: off; to 30
     double random_erasing = 0;                // probability
     std::array<std::uint8_t, 3> erase_colour = {0, 0, 0};
+    double mixup = 0, cutmix = 0;  // alpha of their Beta distribution; 0: off
     bool operator==(const AugmentOptions&) const = default;
 };
 
@@ -79,14 +80,19 @@ StreamOptions evaluation_stream(std::int64_t batch_size, int workers, int prefet
 struct Batch {
     ByteBuffer images;                 // u8 (count, H, W, C), 64-byte aligned, room for a full micro-batch
     std::vector<std::int32_t> labels;  // (count)
+    // (count) of mixed images, else empty. `labels` has the label of the larger share.
+    std::vector<std::int32_t> second_labels;
+    std::vector<float> label_shares;       // of `labels`
     std::vector<std::int64_t> sample_ids;  // (count)
     std::int64_t count = 0;
     std::int64_t epoch = 0;
     std::int64_t first = 0;           // position of the first sample in the epoch
-    std::int64_t window_samples = 0;  // of the update this belongs to
+    std::int64_t window_offset = 0;   // of the update this belongs to, in the epoch
+    std::int64_t window_samples = 0;  // of that update
+    std::int64_t before = 0;          // the sample before the first one in the update; of its first, the last
     std::int64_t micro_index = 0;     // within the update
     std::int64_t num_micro = 0;       // micro-batches of the update
-    std::uint64_t hash = 0;           // of images, labels and sample ids
+    std::uint64_t hash = 0;           // of images, labels, shares and sample ids
     StreamPosition after() const { return {epoch, first + count}; }
 };
 

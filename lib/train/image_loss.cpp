@@ -26,7 +26,12 @@ ValueId image_loss(GraphBuilder& builder, const GraphContext& context, const Bat
                    ModelUse use) {
     const NormMode mode = use == ModelUse::kTrain ? NormMode::kTrain : NormMode::kEvaluate;
     const ValueId x = normalized_images(builder, context, shape.rows);
-    const ValueId labels = builder.input("labels", {{shape.rows}, DType::i32});
+    LossLabels labels = builder.input("labels", {{shape.rows}, DType::i32});
+    const AugmentConfig& augment = context.config.data.augment;
+    if (use == ModelUse::kTrain && (augment.mixup > 0 || augment.cutmix > 0)) {
+        labels.second = builder.input("second_labels", {{shape.rows}, DType::i32});
+        labels.share = builder.input("label_shares", {{shape.rows}, DType::f32});
+    }
     const ValueId logits =
         resnet(builder, x, resnet_config(context.config.model, context.data.num_classes, mode));
     const double smoothing = use == ModelUse::kTrain ? context.config.train.label_smoothing : 0;

@@ -58,6 +58,10 @@ class ImageFeed : public BatchFeed {
         batch_.weight = batch.count;
         batch_.inputs = {{"images", std::as_bytes(batch.images.bytes().first(bytes))},
                          graph_input<std::int32_t>("labels", batch.labels)};
+        if (!batch.label_shares.empty()) {
+            batch_.inputs.push_back(graph_input<std::int32_t>("second_labels", batch.second_labels));
+            batch_.inputs.push_back(graph_input<float>("label_shares", batch.label_shares));
+        }
         item.batch = &batch_;
         item.window_weight = batch.window_samples;
         item.micro_index = batch.micro_index;

@@ -48,6 +48,8 @@ AugmentOptions augmentation_of(const AugmentConfig& config) {
     options.rand_augment_ops = config.rand_augment_ops;
     options.rand_augment_magnitude = config.rand_augment;
     options.random_erasing = config.random_erasing;
+    options.mixup = config.mixup;
+    options.cutmix = config.cutmix;
     return options;
 }
 

@@ -87,6 +87,43 @@ TEST_CASE("a folder of PNGs and its shards train to the bit as the IDX files") {
     }
 }
 
+TEST_CASE("H31: pictures with every augmentation, mixed, resume to the bit, whatever the workers") {
+    const DataFolder folder;
+    write_idx_set(folder);
+    const ScratchFolder scratch;
+    const RunConfig idx = idx_config(folder, scratch / "idx");
+    export_set(idx, (scratch / "png").string());
+    RunConfig straight = picture_config(idx, DataType::kImageFolder, scratch / "png",
+                                        scratch / "straight");  // 4 updates an epoch
+    AugmentConfig& augment = straight.data.augment;
+    augment.random_resized_crop = true;
+    augment.color_jitter = {0.4, 0.4};
+    augment.rand_augment = 9;
+    augment.mixup = 0.4;
+    augment.cutmix = 1;
+    straight.train.label_smoothing = 0.1;
+    straight.train.epochs.reset();
+    straight.train.steps = 8;
+    run(straight);
+    RunConfig stopped = straight;
+    stopped.output_dir = (scratch / "stopped").string();
+    stopped.data.workers = 3;
+    for (const int steps : {3, 4, 8}) {  // in the middle and at the end of an epoch
+        stopped.train.steps = steps;
+        run(stopped, {.resume = steps == 3 ? ResumeKind::kNo : ResumeKind::kAuto});
+    }
+    CHECK(column(rows_of(scratch / "stopped", "train"), "loss") ==
+          column(rows_of(scratch / "straight", "train"), "loss"));
+    CHECK(weights_of(scratch / "stopped", 8) == weights_of(scratch / "straight", 8));
+    // And mixing is there.
+    RunConfig plain = straight;
+    plain.output_dir = (scratch / "plain").string();
+    plain.data.augment.mixup = plain.data.augment.cutmix = 0;
+    run(plain);
+    CHECK(column(rows_of(scratch / "plain", "train"), "loss") !=
+          column(rows_of(scratch / "straight", "train"), "loss"));
+}
+
 TEST_CASE("broken pictures are left out of a run, and named in its log") {
     const DataFolder folder;
     write_idx_set(folder);
