@@ -37,7 +37,7 @@ for target in "${targets[@]}"; do
   mkdir -p "build/fuzz/$target"
   scripts/fuzz_seeds.py "$target" "build/fuzz/$target"
   echo "fuzz_pictures: $target for $seconds s"
-  "build/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len=65536 -timeout=20 -rss_limit_mb=2048 -verbosity=0 \
+  "build/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len=65536 -timeout=600 -report_slow_units=600 -rss_limit_mb=2048 -verbosity=0 \
     -print_final_stats=1 -artifact_prefix="build/fuzz/$target-" "build/fuzz/$target" 2>&1 | grep -E "stat::number_of_executed|SUMMARY|ERROR" || true
   if compgen -G "build/fuzz/$target-*" >/dev/null; then
     echo "fuzz_pictures: $target has findings: build/fuzz/$target-*" >&2
