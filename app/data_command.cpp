@@ -119,20 +119,25 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     BatchStream stream(*opened.source, options);
     stream.next();  // threads and caches
     const double begin = now_seconds();
-    std::int64_t images = 0, epoch = 0;
+    std::int64_t images = 0, batches = 0, epoch = 0, first = 0;
     double at = begin, first_mib = 0;
     while (at - begin < seconds && stop.asked() == 0) {
         const Batch& batch = *stream.next().batch;
         images += batch.count;
-        if (epoch == 0 && batch.epoch > 0) first_mib = resident_mib();
+        ++batches;
+        // Once every buffer has been in use.
+        if (first == 0 && batch.epoch > 0 && batches > 4 * options.prefetch) {
+            first = batch.epoch;
+            first_mib = resident_mib();
+        }
         epoch = batch.epoch;
         at = now_seconds();
     }
     fmt::print("loader: {:.1f} images/s with {} workers, {} images in {:.1f} s\n",
                static_cast<double>(images) / (at - begin), options.workers, images, at - begin);
-    if (epoch > 0)
-        fmt::print("memory: {:.1f} MiB resident after the first epoch, {:.1f} MiB after {}\n", first_mib,
-                   resident_mib(), epoch);
+    if (epoch > first && first > 0)
+        fmt::print("memory: {:.1f} MiB resident after epoch {}, {:.1f} MiB after epoch {}\n", first_mib,
+                   first, resident_mib(), epoch);
 }
 
 }  // namespace

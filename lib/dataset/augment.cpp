@@ -8,7 +8,7 @@
 namespace mpt {
 namespace {
 
-// Mirrors `pixels` pixels of `channels` bytes.
+// Mirrors `pixels` >= 1 pixels of `channels` bytes.
 void copy_mirrored(const std::uint8_t* in, std::int64_t pixels, std::int64_t channels, std::uint8_t* out) {
     if (channels == 1) {
         std::int64_t i = 0;
@@ -20,12 +20,10 @@ void copy_mirrored(const std::uint8_t* in, std::int64_t pixels, std::int64_t cha
         }
         for (; i < pixels; ++i) out[pixels - 1 - i] = in[i];
     } else if (channels == 3) {
-        for (std::int64_t i = 0; i < pixels; ++i) {
-            std::uint8_t* to = out + 3 * (pixels - 1 - i);
-            to[0] = in[3 * i];
-            to[1] = in[3 * i + 1];
-            to[2] = in[3 * i + 2];
-        }
+        // Four bytes at a time: the fourth is overwritten by the next pixel.
+        std::memcpy(out, in + 3 * (pixels - 1), 3);
+        for (std::int64_t i = 1; i + 1 < pixels; ++i) std::memcpy(out + 3 * i, in + 3 * (pixels - 1 - i), 4);
+        std::memcpy(out + 3 * (pixels - 1), in, 3);
     } else {
         for (std::int64_t i = 0; i < pixels; ++i) {
             std::copy_n(in + i * channels, channels, out + (pixels - 1 - i) * channels);
@@ -34,6 +32,15 @@ void copy_mirrored(const std::uint8_t* in, std::int64_t pixels, std::int64_t cha
 }
 
 }  // namespace
+
+void mirror(const ImageGeometry& geometry, std::uint8_t* image, std::vector<std::uint8_t>& scratch) {
+    const std::int64_t row_bytes = geometry.width * geometry.channels;
+    scratch.resize(static_cast<std::size_t>(row_bytes));
+    for (std::int64_t y = 0; y < geometry.height; ++y, image += row_bytes) {
+        std::memcpy(scratch.data(), image, scratch.size());
+        copy_mirrored(scratch.data(), geometry.width, geometry.channels, image);
+    }
+}
 
 Augmentation draw_augmentation(const AugmentOptions& options, std::uint64_t seed, std::int64_t epoch,
                                std::int64_t sample) {
@@ -68,7 +75,7 @@ void apply_augmentation(const Augmentation& augmentation, std::int64_t crop_padd
         const std::int64_t inside = end - begin, right = geometry.width - left - inside;
         std::memset(out, 0, static_cast<std::size_t>(left * channels));
         if (augmentation.flip) {
-            copy_mirrored(pixels, inside, channels, out + left * channels);
+            copy_mirrored(pixels, inside, channels, out + left * channels);  // inside is not 0 here
         } else {
             std::memcpy(out + left * channels, pixels, static_cast<std::size_t>(inside * channels));
         }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "dataset/batch_stream.h"
 
@@ -16,6 +17,9 @@ struct Augmentation {
 // A function of (seed, epoch, sample) alone; an option that is off draws its numbers, too.
 Augmentation draw_augmentation(const AugmentOptions& options, std::uint64_t seed, std::int64_t epoch,
                                std::int64_t sample);
+
+// Mirrors an image in its place.
+void mirror(const ImageGeometry& geometry, std::uint8_t* image, std::vector<std::uint8_t>& scratch);
 
 // in, out: (H, W, C), not overlapping.
 void apply_augmentation(const Augmentation& augmentation, std::int64_t crop_padding,

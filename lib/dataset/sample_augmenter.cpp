@@ -72,10 +72,11 @@ std::uint8_t* SampleAugmenter::input(std::uint8_t* out) {
 }
 
 void SampleAugmenter::finish(std::int64_t epoch, std::int64_t sample, std::uint8_t* out) {
-    if (moves()) {
-        const Augmentation augmentation = draw_augmentation(options_, seed_, epoch, sample);
+    const Augmentation augmentation = draw_augmentation(options_, seed_, epoch, sample);
+    if (moves())
         apply_augmentation(augmentation, options_.crop_padding, geometry_, input_.data(), out);
-    }
+    else if (augmentation.flip)
+        mirror(geometry_, out, scratch_);
     const auto& strength = options_.color_jitter;
     if (std::any_of(strength.begin(), strength.end(), [](double s) { return s > 0; }))
         jitter(epoch, sample, out);

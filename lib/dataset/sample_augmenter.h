@@ -26,7 +26,7 @@ class SampleAugmenter {
     void jitter(std::int64_t epoch, std::int64_t sample, std::uint8_t* out);
     void rand_augment(std::int64_t epoch, std::int64_t sample, std::uint8_t* out);
     void erase(std::int64_t epoch, std::int64_t sample, std::uint8_t* out) const;
-    bool moves() const { return options_.crop_padding > 0 || options_.horizontal_flip; }
+    bool moves() const { return options_.crop_padding > 0; }
 
     AugmentOptions options_;
     std::uint64_t seed_;

@@ -1,4 +1,5 @@
 // Crop and flip against the obvious way: pad the whole image, cut it out, mirror it.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -51,7 +52,8 @@ Pixels reference(const Augmentation& where, std::int64_t padding, const ImageGeo
 
 TEST_CASE("every crop place, mirrored or not, equals the reference") {
     const std::vector<ImageGeometry> geometries = {{1, 1, 1},  {5, 7, 1},   {3, 8, 1},  {28, 28, 1},
-                                                   {9, 13, 3}, {32, 32, 3}, {6, 17, 4}, {4, 5, 2}};
+                                                   {9, 13, 3}, {32, 32, 3}, {6, 17, 4}, {4, 5, 2},
+                                                   {2, 1, 3},  {2, 2, 3}};
     for (const auto& geometry : geometries) {
         const Pixels image = random_image(geometry);
         for (const std::int64_t padding : {0, 1, 4, 20}) {
@@ -71,6 +73,21 @@ TEST_CASE("every crop place, mirrored or not, equals the reference") {
                 }
             }
         }
+    }
+}
+
+TEST_CASE("mirroring in place equals the reference") {
+    Pixels scratch;
+    for (const ImageGeometry& geometry :
+         {ImageGeometry{3, 1, 3}, {4, 2, 3}, {5, 29, 3}, {6, 27, 1}, {3, 5, 4}}) {
+        const Pixels image = random_image(geometry);
+        Pixels guarded(image.size() + 16, 0xAB);
+        std::copy(image.begin(), image.end(), guarded.begin() + 8);
+        mirror(geometry, guarded.data() + 8, scratch);
+        INFO(to_string(geometry));
+        CHECK(Pixels(guarded.begin() + 8, guarded.end() - 8) == reference({0, 0, true}, 0, geometry, image));
+        CHECK(Pixels(guarded.begin(), guarded.begin() + 8) == Pixels(8, 0xAB));
+        CHECK(Pixels(guarded.end() - 8, guarded.end()) == Pixels(8, 0xAB));
     }
 }
 

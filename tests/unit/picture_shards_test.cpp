@@ -215,6 +215,7 @@ TEST_CASE("keys without a class or a picture are refused") {
     CHECK_THAT(reason(), Catch::Contains("1.cls: 'zero' is no number of a class"));
     write_tar({{"1.jpg", "x"}, {"1.png", "x"}, {"1.cls", "0"}});
     CHECK_THAT(reason(), Catch::Contains("a second picture"));
-    write_tar({{"1.jpg", "x"}, {"1.cls", "7"}});
-    CHECK_THAT(reason(), Catch::Contains("has 8 classes"));
+    // H17: a label outside of the classes
+    write_tar({{"1.jpg", "x"}, {"1.cls", "0"}, {"2.jpg", "x"}, {"2.cls", "7"}});
+    CHECK_THAT(reason(), Catch::Contains("train-0.tar: sample 1 has class 7, allowed are 0..1"));
 }

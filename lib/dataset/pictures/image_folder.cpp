@@ -56,7 +56,7 @@ class ImageFolder final : public PictureStore {
         return root_ + "/" + class_names_[static_cast<std::size_t>(at.label)] + "/" + name_of(at);
     }
     std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const override {
-        return read_picture_file(name(index), buffer);
+        return OpenFile(name(index)).read_whole(buffer);
     }
     std::int64_t memory_bytes() const override {
         return static_cast<std::int64_t>(names_.capacity() + entries_.capacity() * sizeof(Entry));

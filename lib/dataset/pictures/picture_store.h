@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataset/byte_buffer.h"
@@ -50,10 +51,21 @@ std::string missing_image_folder(const SourceOptions& options);
 std::string missing_shards(const SourceOptions& options);
 
 constexpr std::uint64_t kMaxPictureBytes = std::uint64_t{1} << 28;  // of a compressed picture
-// Reads a whole picture file, or `size` bytes from `offset` of a shard.
-std::span<const std::uint8_t> read_picture_file(const std::string& path, ByteBuffer& buffer);
-std::span<const std::uint8_t> read_file_part(const std::string& path, std::uint64_t offset,
-                                             std::uint64_t size, ByteBuffer& buffer);
+// A picture file, or a shard; many threads may read it. Errors say what is wrong, without the path.
+class OpenFile {
+  public:
+    explicit OpenFile(const std::string& path);
+    ~OpenFile();
+    OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    OpenFile& operator=(OpenFile&&) = delete;
+
+    // In `buffer`, which grows as needed.
+    std::span<const std::uint8_t> read(std::uint64_t offset, std::uint64_t size, ByteBuffer& buffer) const;
+    std::span<const std::uint8_t> read_whole(ByteBuffer& buffer) const;
+
+  private:
+    int descriptor_;
+};
 
 // Refuses class counts that differ from the config's; 0: any.
 void check_class_count(const std::string& origin, std::size_t found, std::int64_t num_classes);

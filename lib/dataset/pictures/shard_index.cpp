@@ -177,15 +177,31 @@ class FileWindow {
     std::ifstream file_;
 };
 
-std::vector<std::string> class_names_in(const std::string& folder, const ShardIndex& index) {
+// Without classes.txt: numbers, `num_classes` of them, or if that is 0 those in use.
+std::vector<std::string> class_names_in(const std::string& folder, const ShardIndex& index,
+                                        std::int64_t num_classes) {
     std::vector<std::string> names;
     std::ifstream file(fs::path(folder) / "classes.txt");
     for (std::string line; std::getline(file, line);) names.push_back(line);
     if (!names.empty()) return names;
-    std::int32_t last = -1;
-    for (const ShardPicture& picture : index.pictures) last = std::max(last, picture.label);
-    for (std::int32_t c = 0; c <= last; ++c) names.push_back(std::to_string(c));
+    std::int64_t last = num_classes - 1;
+    if (num_classes == 0)
+        for (const ShardPicture& picture : index.pictures) last = std::max<std::int64_t>(last, picture.label);
+    for (std::int64_t c = 0; c <= last; ++c) names.push_back(std::to_string(c));
     return names;
+}
+
+void check_labels(const std::string& folder, const ShardIndex& index) {
+    const auto classes = static_cast<std::int32_t>(index.class_names.size());
+    for (std::size_t i = 0; i < index.pictures.size(); ++i) {
+        if (index.pictures[i].label < classes) continue;
+        std::size_t shard = 0;
+        while (shard + 1 < index.shards.size() && index.shards[shard + 1].first <= i) ++shard;
+        throw Error(ExitCode::kData,
+                    (fs::path(folder) / index.shards[shard].file).string() + ": sample " + std::to_string(i) +
+                        " has class " + std::to_string(index.pictures[i].label) + ", allowed are 0.." +
+                        std::to_string(classes - 1) + " (of classes.txt or model.num_classes)");
+    }
 }
 
 }  // namespace
@@ -261,7 +277,8 @@ ShardIndex parse_shard_index(const std::string& text, const std::string& origin)
     }
 }
 
-ShardIndex scan_shards(const std::string& folder, const std::vector<std::string>& files) {
+ShardIndex scan_shards(const std::string& folder, const std::vector<std::string>& files,
+                       std::int64_t num_classes) {
     ShardIndex index;
     for (const std::string& file : files) {
         const std::string path = (fs::path(folder) / file).string();
@@ -280,12 +297,8 @@ ShardIndex scan_shards(const std::string& folder, const std::vector<std::string>
         }
         collector.finish();
     }
-    index.class_names = class_names_in(folder, index);
-    for (const ShardPicture& picture : index.pictures)
-        if (picture.label >= static_cast<std::int32_t>(index.class_names.size()))
-            throw Error(ExitCode::kData, folder + ": class " + std::to_string(picture.label) +
-                                             ", but classes.txt has " +
-                                             std::to_string(index.class_names.size()) + " lines");
+    index.class_names = class_names_in(folder, index, num_classes);
+    check_labels(folder, index);
     return index;
 }
 

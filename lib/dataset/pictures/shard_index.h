@@ -41,8 +41,10 @@ std::string print(const ShardIndex& index);
 // Throws Error(kData) that names `origin` and the line.
 ShardIndex parse_shard_index(const std::string& text, const std::string& origin);
 
-// From the headers of `files` in `folder`; class names are those of classes.txt there, or the numbers in use.
-ShardIndex scan_shards(const std::string& folder, const std::vector<std::string>& files);
+// From the headers of `files` in `folder`; class names are those of classes.txt there, or numbers:
+// `num_classes` of them, 0: those in use.
+ShardIndex scan_shards(const std::string& folder, const std::vector<std::string>& files,
+                       std::int64_t num_classes);
 
 // CRC-32 of a file, going on from `start`.
 std::uint32_t checksum_of_file(const std::string& path);

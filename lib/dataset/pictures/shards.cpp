@@ -46,15 +46,26 @@ ShardFolder find_shards(const SourceOptions& options) {
 
 class Shards final : public PictureStore {
   public:
-    Shards(std::string folder, ShardIndex index) : folder_(std::move(folder)), index_(std::move(index)) {}
+    Shards(std::string folder, ShardIndex index) : folder_(std::move(folder)), index_(std::move(index)) {
+        for (std::size_t s = 0; s < std::min(index_.shards.size(), kMostOpen); ++s) {
+            try {
+                open_.emplace_back(path_of(s));
+            } catch (const Error&) {
+                break;  // told when it is read
+            }
+        }
+    }
 
     std::int64_t size() const override { return static_cast<std::int64_t>(index_.pictures.size()); }
     std::int32_t label(std::int64_t index) const override { return picture(index).label; }
     std::string name(std::int64_t index) const override {
-        return path_of(index) + ": picture at byte " + std::to_string(picture(index).offset);
+        return path_of(shard_of(index)) + ": picture at byte " + std::to_string(picture(index).offset);
     }
     std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const override {
-        return read_file_part(path_of(index), picture(index).offset, picture(index).size, buffer);
+        const ShardPicture& at = picture(index);
+        const std::size_t shard = shard_of(index);
+        if (shard < open_.size()) return open_[shard].read(at.offset, at.size, buffer);
+        return OpenFile(path_of(shard)).read(at.offset, at.size, buffer);
     }
     std::int64_t memory_bytes() const override {
         return static_cast<std::int64_t>(index_.pictures.capacity() * sizeof(ShardPicture));
@@ -74,15 +85,18 @@ class Shards final : public PictureStore {
         MPT_CHECK(index >= 0 && index < size());
         return index_.pictures[static_cast<std::size_t>(index)];
     }
-    std::string path_of(std::int64_t index) const {
+    std::size_t shard_of(std::int64_t index) const {
         const auto after = std::upper_bound(
             index_.shards.begin(), index_.shards.end(), index,
             [](std::int64_t at, const ShardFile& shard) { return at < std::int64_t{shard.first}; });
-        return folder_ + "/" + (after - 1)->file;
+        return static_cast<std::size_t>(after - index_.shards.begin()) - 1;
     }
+    std::string path_of(std::size_t shard) const { return folder_ + "/" + index_.shards[shard].file; }
 
+    static constexpr std::size_t kMostOpen = 256;  // shards that stay open; a process may have 1024 files
     std::string folder_;
     ShardIndex index_;
+    std::vector<OpenFile> open_;  // the first ones
 };
 
 std::string whole_text(const std::string& path) {
@@ -125,7 +139,7 @@ void map_classes(const std::string& folder, const std::vector<std::string>& want
     index.class_names = wanted;
 }
 
-ShardIndex read_index(const ShardFolder& found, std::vector<std::string>& notices) {
+ShardIndex read_index(const ShardFolder& found, std::int64_t num_classes, std::vector<std::string>& notices) {
     std::error_code ignored;
     if (fs::exists(found.index_path(), ignored)) {
         ShardIndex index = parse_shard_index(whole_text(found.index_path()), found.index_path());
@@ -133,7 +147,7 @@ ShardIndex read_index(const ShardFolder& found, std::vector<std::string>& notice
         return index;
     }
     notices.push_back(found.index_path() + ": missing; the shards' own headers were read instead");
-    return scan_shards(found.folder, found.files);
+    return scan_shards(found.folder, found.files, num_classes);
 }
 
 }  // namespace
@@ -148,14 +162,14 @@ OpenedStore open_shards(const SourceOptions& options) {
     MPT_CHECK(!found.files.empty());
     OpenedStore opened;
     opened.origin = fs::absolute(options.path).lexically_normal().string();
-    ShardIndex index = read_index(found, opened.notices);
+    ShardIndex index = read_index(found, options.num_classes, opened.notices);
     std::vector<std::string> wanted = options.class_names;
     if (wanted.empty() && options.split == Split::kTest) {
         SourceOptions train = options;
         train.split = Split::kTrain;
         std::vector<std::string> ignored;
         const ShardFolder training = find_shards(train);
-        if (!training.files.empty()) wanted = read_index(training, ignored).class_names;
+        if (!training.files.empty()) wanted = read_index(training, options.num_classes, ignored).class_names;
     }
     map_classes(found.folder, wanted, index);
     check_class_count(opened.origin, index.class_names.size(), options.num_classes);
