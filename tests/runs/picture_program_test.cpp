@@ -112,10 +112,7 @@ TEST_CASE("H18: seven pictures and a batch of eight") {
     CHECK(run.start().exit_code == 0);
     CHECK(rows_of(folder / "run2", "train").size() == 1);
     for (const auto& file : fs::directory_iterator(folder / "data/train/a")) fs::remove(file);
-<<<<<<< HEAD
-=======
     run.output = "run3";
->>>>>>> pictures
     check_fails(run.start(), {(folder / "data/train/a").string()});
 }
 
