@@ -98,6 +98,7 @@ void measure_gpu(gpu::Device& device, const Size& s) {
     const gpu::Peaks peaks = gpu::peaks_of(device.info());
     const auto peak_of = [&](const gpu::GemmVariant& v) {
         if (v.name == "cuda cores" || v.precision == "fp32") return peaks.f32;
+        if (v.precision == "fp8") return peaks.fp8;
         return v.precision == "tf32" ? peaks.tf32 : v.precision == "bf16" ? peaks.bf16 : peaks.f16;
     };
     for (const gpu::GemmVariant& v : gpu::gemm_variants(device, s.m, s.n, s.k)) {

@@ -30,9 +30,9 @@ std::string version_text() {
         NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION);
     text += fmt::format("instruction sets: {}\n", cpu::instruction_sets());
     text += fmt::format("CPU backend: built, {} usable cores\n", cpu::num_usable_cores());
-    text += gpu::built_with_cuda()
-                ? fmt::format("CUDA backend: built, {}\n", gpu_text())
-                : "CUDA backend: not built (cmake -DMPT_CUDA=ON where the toolkit and cuDNN are)\n";
+    text += "CUDA backend: " + gpu::cuda_build_text();
+    if (gpu::built_with_cuda()) text += "; " + gpu_text();
+    text += "\n";
     return text;
 }
 

@@ -13,7 +13,9 @@ if [[ ${1:-} == --sanitize ]]; then
 fi
 
 launcher=()
-if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if command -v ccache >/dev/null; then
+  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
+fi
 
 for tool in cmake ninja g++; do
   command -v "$tool" >/dev/null || { echo "build: $tool is not installed; scripts/install_packages.sh installs it" >&2; exit 1; }
@@ -24,4 +26,5 @@ if ! log=$(cmake --preset "$preset" "${launcher[@]}" 2>&1); then
   echo "build: cmake failed; scripts/install_packages.sh installs what is missing" >&2
   exit 1
 fi
+printf '%s\n' "$log" | sed -n 's/^-- \(CUDA backend: .*\)/build: \1/p'
 exec ninja -C "$directory" -j "${MPT_JOBS:-$(nproc)}" "$@"

@@ -31,6 +31,16 @@ std::vector<Key> run_keys() {
                 "threads", [](auto& c) -> auto& { return c.threads; },
                 {.min = 1, .max = 1024, .unset_word = "auto"}, "CPU threads that compute; auto: one a core"),
             {"num_threads"}),
+        on_off(
+            "deterministic", [](auto& c) -> auto& { return c.deterministic; },
+            "on a GPU, only algorithms whose bits are the same in every run; on a CPU they always are"),
+        choice<AutotuneMode>(
+            "autotune.mode", [](auto& c) -> auto& { return c.autotune.mode; },
+            "algorithms of a GPU's libraries: their first choice (off), the journal's or their first, or the "
+            "journal's or the fastest on this GPU"),
+        whole(
+            "autotune.workspace_mib", [](auto& c) -> auto& { return c.autotune.workspace_mib; }, {0, 65536},
+            "most memory that one call of a GPU's libraries may take beside its data"),
     };
 }
 

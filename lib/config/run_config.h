@@ -236,6 +236,14 @@ struct MemoryConfig {
     bool operator==(const MemoryConfig&) const = default;
 };
 
+// How algorithms of a GPU's libraries are taken.
+enum class AutotuneMode { kOff, kHeuristic, kMeasure };
+struct AutotuneConfig {
+    AutotuneMode mode = AutotuneMode::kMeasure;
+    std::int64_t workspace_mib = 256;  // most that one call may take
+    bool operator==(const AutotuneConfig&) const = default;
+};
+
 enum class ConsoleStyle { kAuto, kBar, kPlain, kQuiet };
 struct LogConfig {
     ConsoleStyle console = ConsoleStyle::kAuto;  // kAuto: a bar on a terminal, plain lines otherwise
@@ -258,6 +266,8 @@ struct RunConfig {
     std::string device = "auto";          // auto, cpu, cuda or cuda:N
     std::string output_dir;               // absolute; default: runs/<name> in the working directory
     std::optional<std::int64_t> threads;  // unset: one a core
+    bool deterministic = false;           // on a GPU; a CPU always is
+    AutotuneConfig autotune;
     ModelConfig model;
     PrecisionConfig precision;
     DataConfig data;
@@ -286,6 +296,7 @@ std::string_view name_of(ParameterKind value);
 std::string_view name_of(ScheduleType value);
 std::string_view name_of(BestMetric value);
 std::string_view name_of(Recompute value);
+std::string_view name_of(AutotuneMode value);
 std::string_view name_of(ConsoleStyle value);
 
 }  // namespace mpt

@@ -38,6 +38,9 @@ std::string_view name_of(ScheduleType value) {
 std::string_view name_of(BestMetric value) {
     return word_of(value);
 }
+std::string_view name_of(AutotuneMode value) {
+    return word_of(value);
+}
 std::string_view name_of(Recompute value) {
     return word_of(value);
 }

@@ -120,6 +120,11 @@ template <>
 inline constexpr auto kWords<Recompute> = std::to_array<Word<Recompute>>({{Recompute::kOff, "none"},
                                                                           {Recompute::kBlocks, "blocks"}});
 template <>
+inline constexpr auto kWords<AutotuneMode> =
+    std::to_array<Word<AutotuneMode>>({{AutotuneMode::kOff, "off"},
+                                       {AutotuneMode::kHeuristic, "heuristic"},
+                                       {AutotuneMode::kMeasure, "measure"}});
+template <>
 inline constexpr auto kWords<ConsoleStyle> =
     std::to_array<Word<ConsoleStyle>>({{ConsoleStyle::kAuto, "auto"},
                                        {ConsoleStyle::kBar, "bar"},

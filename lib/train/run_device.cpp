@@ -16,6 +16,17 @@ int gpu_index(const std::string& device) {
     return device == "cuda" ? 0 : std::stoi(device.substr(device.find(':') + 1));
 }
 
+gpu::Autotune autotune_of(AutotuneMode mode) {
+    switch (mode) {
+        case AutotuneMode::kMeasure:
+            return gpu::Autotune::kMeasure;
+        case AutotuneMode::kHeuristic:
+            return gpu::Autotune::kHeuristic;
+        default:
+            return gpu::Autotune::kOff;
+    }
+}
+
 // A journal beside other caches of the user's; none where there is no home.
 std::string journal_path() {
     const char* home = std::getenv("XDG_CACHE_HOME");
@@ -63,7 +74,9 @@ RunsOn run_device(const RunConfig& config) {
         gpu::DeviceSettings settings;
         settings.tf32 = config.precision.mode == PrecisionMode::kTf32;
         settings.journal = journal_path();
-        settings.measure = true;
+        settings.deterministic = config.deterministic;
+        settings.workspace_bytes = config.autotune.workspace_mib << 20;
+        settings.autotune = autotune_of(config.autotune.mode);
         device->set(settings);
         on.owned_device = std::move(device);
     } else {

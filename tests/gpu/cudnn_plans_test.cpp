@@ -3,24 +3,15 @@
 // own kernel. The table is golden text; MPT_UPDATE_GOLDEN=1 writes it anew. Engines that cuDNN compiles at
 // run time cannot be planned without a driver and count as no plan here.
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "backends/cuda/device/cudnn_convolution.h"
 #include "backends/cuda/spec_text.h"
+#include "support/cudnn_targets.h"
 
 using namespace mpt;
 using namespace mpt::gpu;
 
 namespace {
-
-std::string file_text(const std::string& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
 
 struct Layer {
     std::int64_t in, out, kernel, stride, side;  // channels, square kernel, size of the input
@@ -80,24 +71,14 @@ TEST_CASE("every convolution of ResNet-50 has a plan of cuDNN or our own kernel,
         return;
     }
     std::string table;
-    for (const char* arch : {"sm75", "sm80", "sm86", "sm89", "sm90", "sm100", "sm120"}) {
-        const CudnnTarget target = CudnnTarget::of_json(
-            file_text(std::string(MPT_TESTS_DIR) + "/golden/cudnn_devices/" + arch + ".json"));
+    for (const char* arch : test::kArchitectures) {
+        const CudnnTarget target = test::cudnn_target(arch);
         for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
             for (const ConvolutionKind kind : {ConvolutionKind::kForward, ConvolutionKind::kBackwardData,
                                                ConvolutionKind::kBackwardWeight})
                 table += line_of(target, arch, kind, dtype);
     }
-    // Another version of cuDNN plans otherwise.
-    const std::string golden =
-        std::string(MPT_TESTS_DIR) + "/golden/cudnn_plans_" + cudnn_version_text() + ".txt";
-    if (std::getenv("MPT_UPDATE_GOLDEN") != nullptr) std::ofstream(golden) << table;
-    const std::string expected = file_text(golden);
-    if (expected.empty()) {
-        WARN("SKIPPED: no golden table for cuDNN " + cudnn_version_text());
-        return;
-    }
-    CHECK(table == expected);
+    test::check_golden_plans("cudnn_plans", table);
 }
 
 TEST_CASE("a plan says which engine it is and how much it needs") {
@@ -105,8 +86,7 @@ TEST_CASE("a plan says which engine it is and how much it needs") {
         WARN("SKIPPED: cuDNN cannot be loaded");
         return;
     }
-    const CudnnTarget target =
-        CudnnTarget::of_json(file_text(std::string(MPT_TESTS_DIR) + "/golden/cudnn_devices/sm90.json"));
+    const CudnnTarget target = test::cudnn_target("sm90");
     CudnnGraph graph;
     add_convolution(graph, spec_of(kLayers[2], ConvolutionKind::kForward, DType::f16));
     std::string refusal;

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/generations.h"
 #include "backends/cuda/journal.h"
+#include "core/error.h"
 #include "support/scratch_folder.h"
 
 using namespace mpt;
@@ -29,6 +30,92 @@ TEST_CASE("a journal that cannot be written is no failure") {
     Journal none("", "GPU");
     none.add("a", "c");
     CHECK(none.find("a") == "c");
+}
+
+TEST_CASE("a journal's machine is the device, its driver and libraries, and what a run wants of them") {
+    gpu::DeviceInfo info;
+    info.name = "GPU", info.driver = "13.0", info.cudnn = "9.19.0", info.cublas = "13.1.0";
+    gpu::DeviceSettings settings;
+    const std::string machine = gpu::journal_machine(info, settings);
+    const auto differs = [&](auto& member, const auto& value) {
+        const auto before = member;
+        member = value;
+        const bool other = gpu::journal_machine(info, settings) != machine;
+        member = before;
+        return other;
+    };
+    CHECK(differs(info.name, "another"));
+    CHECK(differs(info.driver, "12.8"));
+    CHECK(differs(info.cudnn, "9.20.0"));
+    CHECK(differs(info.cublas, "12.9.0"));
+    CHECK(differs(settings.workspace_bytes, std::int64_t{1} << 20));
+    CHECK(differs(settings.deterministic, !settings.deterministic));
+    CHECK(gpu::journal_machine(info, settings) == machine);
+}
+
+namespace {
+
+// Candidates a, b and c, of which b is the fastest, and which of them were timed.
+struct Candidates {
+    std::vector<std::string> names = {"a", "b", "c"};
+    std::vector<double> times = {3, 1, 2};
+    std::vector<std::size_t> timed;
+
+    std::size_t choose(Journal& journal, gpu::Autotune mode) {
+        return gpu::choose_candidate(journal, mode, "product 1x2x3", names, [&](std::size_t i) {
+            timed.push_back(i);
+            return times[i];
+        });
+    }
+};
+
+}  // namespace
+
+TEST_CASE("autotuning off takes the first, and heuristic the journal's or the first, without timing") {
+    Journal journal("", "GPU");
+    Candidates candidates;
+    CHECK(candidates.choose(journal, gpu::Autotune::kOff) == 0);
+    CHECK(candidates.choose(journal, gpu::Autotune::kHeuristic) == 0);
+    CHECK_FALSE(journal.find("product 1x2x3").has_value());
+    journal.add("product 1x2x3", "c");
+    CHECK(candidates.choose(journal, gpu::Autotune::kOff) == 0);
+    CHECK(candidates.choose(journal, gpu::Autotune::kHeuristic) == 2);
+    CHECK(candidates.timed.empty());
+}
+
+TEST_CASE("a measured choice is made once; the next process takes it from the journal, slower or not") {
+    const test::ScratchFolder folder;
+    const std::string path = (folder.path() / "journal.tsv").string();
+    {
+        Journal journal(path, "GPU");
+        Candidates candidates;
+        CHECK(candidates.choose(journal, gpu::Autotune::kMeasure) == 1);
+        CHECK(candidates.timed == std::vector<std::size_t>{0, 1, 2});
+        CHECK(candidates.choose(journal, gpu::Autotune::kMeasure) == 1);
+        CHECK(candidates.timed.size() == 3);
+    }
+    Journal again(path, "GPU");
+    Candidates candidates;
+    candidates.times = {1, 3, 2};
+    // Listed in another order it is the same choice.
+    candidates.names = {"b", "a", "c"};
+    CHECK(candidates.choose(again, gpu::Autotune::kMeasure) == 0);
+    CHECK(candidates.timed.empty());
+    // What the journal holds is offered no more: measured anew.
+    candidates.names = {"x", "y", "z"};
+    CHECK(candidates.choose(again, gpu::Autotune::kMeasure) == 0);
+    CHECK(candidates.timed.size() == 3);
+    CHECK(again.find("product 1x2x3") == "x");
+}
+
+TEST_CASE("where there is no memory to time candidates the first is taken, and measured another time") {
+    Journal journal("", "GPU");
+    const auto no_memory = [](std::size_t) -> double { throw Error(ExitCode::kResource, "out of memory"); };
+    CHECK(gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product", {"a", "b"}, no_memory) == 0);
+    CHECK_FALSE(journal.find("product").has_value());
+    const auto broken = [](std::size_t) -> double { throw InternalError("launch failed"); };
+    CHECK_THROWS_AS(gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product", {"a", "b"}, broken),
+                    InternalError);
 }
 
 TEST_CASE("dense peaks are those of the makers' papers") {

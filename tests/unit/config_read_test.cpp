@@ -46,6 +46,8 @@ optimizer: {type: lars, lr: 3.5, momentum: 0.8, nesterov: true, weight_decay: 1e
 schedule: {type: step, warmup: 1 epoch, milestones: [20 epochs, 25.5 epochs], gamma: 0.3, min_lr: 1e-5}
 checkpoint: {every: 50, keep: all, best: loss, init_from: /w.safetensors, init_partial: true}
 memory: {recompute: blocks, limit: 1.5 GiB, huge_pages: false}
+deterministic: true
+autotune: {mode: heuristic, workspace_mib: 64}
 log: {console: plain}
 debug: {dump_graph: true, skip_passes: [fuse, simplify], reference_kernels: true}
 )";
@@ -102,6 +104,8 @@ TEST_CASE("every kind of key is read") {
           CheckpointConfig{
               {50, DurationUnit::kUpdates}, std::nullopt, BestMetric::kLoss, "/w.safetensors", true});
     CHECK(config.memory == MemoryConfig{Recompute::kBlocks, 1610612736, false});
+    CHECK(config.deterministic);
+    CHECK(config.autotune == AutotuneConfig{AutotuneMode::kHeuristic, 64});
     CHECK(config.log.console == ConsoleStyle::kPlain);
     CHECK(config.debug == DebugConfig{true, {"fuse", "simplify"}, true});
 }

@@ -38,6 +38,11 @@ struct ProductSpec {
     bool bias = false;          // f32 [n]
     bool accumulate = false;    // adds to d
     bool tf32 = false;          // f32 inputs may be rounded to tf32
+    // d = (a b) gelu'(x) instead, x [m,n] of d's type: the gradient through gelu (of the tanh form) in
+    // passing.
+    bool gelu_gradient = false;
+    // a and b hold e4m3 instead of `input`; d is `output`. Sizes are multiples of 16, b is transposed.
+    bool e4m3 = false;
     bool operator==(const ProductSpec&) const = default;
 };
 struct ProductArgs {
@@ -45,9 +50,20 @@ struct ProductArgs {
     void* d = nullptr;
     const float* bias = nullptr;
     void* workspace = nullptr;
+    const void* x = nullptr;  // of gelu_gradient
 };
 
 enum class ConvolutionKind : std::uint8_t { kForward, kBackwardData, kBackwardWeight };
+
+// What a convolution does in passing.
+struct ConvolutionFusion {
+    bool affine = false, relu = false;  // forward and weight: x is relu?(scale x + shift), never stored
+    bool statistics = false;            // forward: sum and sum of squares of y a channel
+    bool add = false;                   // data: + addend
+    bool mask = false;                  // data: 0 where `masked` (with `affine`: scale masked + shift) <= 0
+    bool reductions = false;            // data: sum(result) and sum(result * masked) a channel
+    bool operator==(const ConvolutionFusion&) const = default;
+};
 
 // x [n,h,w,c], weights [k,r,s,c], y [n,p,q,k], all of one type; symmetric padding. A weight gradient has the
 // type of the data as well: no library writes it in f32 from narrow inputs.
@@ -57,12 +73,42 @@ struct ConvolutionSpec {
     std::int64_t stride = 1, pad = 0;
     DType dtype = DType::f32;
     bool tf32 = false;
+    ConvolutionFusion fusion;
     bool operator==(const ConvolutionSpec&) const = default;
 };
 // Forward: (x, weights) -> y; backward data: (y, weights) -> x; backward weight: (y, x) -> weights.
 struct ConvolutionArgs {
     const void *first = nullptr, *second = nullptr;
     void* result = nullptr;
+    void* workspace = nullptr;
+    // Of a fusion; vectors are f32 [channels], `sums` is [2, channels].
+    const float *scale = nullptr, *shift = nullptr;
+    const void *addend = nullptr, *masked = nullptr;
+    float* sums = nullptr;
+};
+
+// softmax(q k^T / sqrt(size)) v for each head, or its gradients. q [batch, queries, heads, size], k and v
+// [batch, keys, heads, size]; from a position to the next there are `q_row` (`k_row`, `v_row`) elements, of a
+// gradient as of what it is the gradient of; o and its gradient are packed. Key j is seen by query t where
+// j < lengths[batch] (with `lengths`) and j <= t (with `causal`, which wants as many keys as queries).
+struct AttentionSpec {
+    bool backward = false;
+    std::int64_t batch = 0, heads = 0, queries = 0, keys = 0, size = 0;
+    std::int64_t q_row = 0, k_row = 0, v_row = 0;
+    bool causal = false, lengths = false;
+    DType dtype = DType::f32;
+    bool operator==(const AttentionSpec&) const = default;
+};
+// Forward: (q, k, v) -> o, logsumexp f32 [batch, heads, queries]; backward: also (o, logsumexp, grad_o) ->
+// grad_q, grad_k, grad_v. Lengths of keys are 1 or more; those of queries are all `queries`: no library takes
+// the ones without the others.
+struct AttentionArgs {
+    const void *q = nullptr, *k = nullptr, *v = nullptr;
+    const std::int32_t *query_lengths = nullptr, *key_lengths = nullptr;
+    void* o = nullptr;
+    float* logsumexp = nullptr;
+    const void* grad_o = nullptr;
+    void *grad_q = nullptr, *grad_k = nullptr, *grad_v = nullptr;
     void* workspace = nullptr;
 };
 
@@ -99,11 +145,15 @@ class Event {
     virtual double ms_since(const Event& earlier) = 0;
 };
 
+// How one of the libraries' candidates is taken for a call: the first of their heuristics (off); the one the
+// journal holds, or else the first (heuristic), or else the fastest of those timed on the device (measure).
+enum class Autotune : std::uint8_t { kOff, kHeuristic, kMeasure };
+
 // What a run wants of the libraries.
 struct DeviceSettings {
     bool tf32 = false;          // products and convolutions of f32 may round their inputs to tf32
     bool deterministic = true;  // no algorithm whose bits differ from run to run
-    bool measure = false;       // time the candidates on the device; otherwise the libraries' first choice
+    Autotune autotune = Autotune::kOff;
     std::int64_t workspace_bytes = std::int64_t{256} << 20;  // most that a call may take
     std::string journal;                                     // file that keeps measured choices; empty: none
 };
@@ -135,6 +185,7 @@ class Device {
     // Never throw for what a library refuses. Reserve nothing beyond the workspace they tell.
     virtual Planned<ProductArgs> plan_product(const ProductSpec& spec) = 0;
     virtual Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) = 0;
+    virtual Planned<AttentionArgs> plan_attention(const AttentionSpec& spec) = 0;
 
     const DeviceSettings& settings() const { return settings_; }
     void set(const DeviceSettings& settings) { settings_ = settings; }
@@ -196,6 +247,8 @@ struct DeviceCount {
     std::string reason;  // when 0
 };
 bool built_with_cuda();
+// "built for 90-real;90-virtual by CUDA 13.0.88", or "not built: " and why.
+std::string cuda_build_text();
 DeviceCount count_devices();
 // Throws Error(kUsage) saying why there is no such device.
 std::unique_ptr<Device> open_device(int index);

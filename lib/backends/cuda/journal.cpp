@@ -1,6 +1,9 @@
 #include "backends/cuda/journal.h"
 
+#include <algorithm>
 #include <fstream>
+
+#include "core/error.h"
 
 namespace mpt::gpu {
 
@@ -25,6 +28,34 @@ void Journal::add(const std::string& what, const std::string& choice) {
     if (path_.empty()) return;
     std::ofstream file(path_, std::ios::app);
     file << machine_ << '\t' << what << '\t' << choice << '\n';
+}
+
+std::string journal_machine(const DeviceInfo& info, const DeviceSettings& settings) {
+    return info.name + "|" + info.driver + "|" + info.cudnn + "|" + info.cublas + "|" +
+           std::to_string(settings.workspace_bytes >> 20) + " MiB" +
+           (settings.deterministic ? "|deterministic" : "");
+}
+
+std::size_t choose_candidate(Journal& journal, Autotune mode, const std::string& what,
+                             const std::vector<std::string>& candidates,
+                             const std::function<double(std::size_t)>& ms) {
+    if (mode == Autotune::kOff) return 0;
+    if (const auto known = journal.find(what)) {
+        const auto found = std::ranges::find(candidates, *known);
+        if (found != candidates.end()) return static_cast<std::size_t>(found - candidates.begin());
+    }
+    if (mode == Autotune::kHeuristic) return 0;
+    std::size_t best = 0;
+    try {
+        double best_ms = 1e30;
+        for (std::size_t i = 0; candidates.size() > 1 && i < candidates.size(); ++i)
+            if (const double time = ms(i); time < best_ms) best_ms = time, best = i;
+    } catch (const Error& error) {
+        if (error.code() != ExitCode::kResource) throw;
+        return 0;
+    }
+    journal.add(what, candidates[best]);
+    return best;
 }
 
 }  // namespace mpt::gpu

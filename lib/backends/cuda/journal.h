@@ -3,9 +3,13 @@
 // is no failure of a run: choices are then measured anew.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "backends/cuda/device.h"
 
 namespace mpt::gpu {
 
@@ -20,5 +24,15 @@ class Journal {
     std::string path_, machine_;
     std::map<std::string, std::string> choices_;
 };
+
+// What a choice holds for: the device, its driver and libraries, and what a run wants of them.
+std::string journal_machine(const DeviceInfo& info, const DeviceSettings& settings);
+
+// Index of the candidate to take for `what`; `candidates` name them, the heuristics' best first. `ms` times
+// one, where it must; the winner goes into the journal. Where there is no memory to time them the first is
+// taken, and nothing is kept.
+std::size_t choose_candidate(Journal& journal, Autotune mode, const std::string& what,
+                             const std::vector<std::string>& candidates,
+                             const std::function<double(std::size_t)>& ms);
 
 }  // namespace mpt::gpu

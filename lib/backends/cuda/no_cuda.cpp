@@ -9,8 +9,12 @@ bool built_with_cuda() {
     return false;
 }
 
+std::string cuda_build_text() {
+    return std::string("not built: ") + MPT_CUDA_REASON;
+}
+
 DeviceCount count_devices() {
-    return {0, "this build has no CUDA backend; cmake -DMPT_CUDA=ON adds it where the toolkit is"};
+    return {0, std::string("this build has no CUDA backend (") + MPT_CUDA_REASON + ")"};
 }
 
 std::unique_ptr<Device> open_device(int index) {

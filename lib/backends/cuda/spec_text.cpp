@@ -9,6 +9,8 @@ std::string text_of(const ProductSpec& s) {
                        std::string(name_of(s.output));
     if (s.bias) text += " bias";
     if (s.accumulate) text += " accumulate";
+    if (s.e4m3) text += " e4m3";
+    if (s.gelu_gradient) text += " gelu_gradient";
     if (s.tf32) text += " tf32";
     return text;
 }
@@ -23,6 +25,24 @@ std::string text_of(const ConvolutionSpec& s) {
                        std::to_string(s.stride) + " +" + std::to_string(s.pad) + " " +
                        std::string(name_of(s.dtype));
     if (s.tf32) text += " tf32";
+    const ConvolutionFusion& f = s.fusion;
+    if (f.affine) text += " affine";
+    if (f.relu) text += " relu";
+    if (f.statistics) text += " statistics";
+    if (f.add) text += " add";
+    if (f.mask) text += " mask";
+    if (f.reductions) text += " reductions";
+    return text;
+}
+
+std::string text_of(const AttentionSpec& s) {
+    std::string text =
+        std::string("attention ") + (s.backward ? "backward " : "forward ") + std::to_string(s.batch) + "x" +
+        std::to_string(s.heads) + "x" + std::to_string(s.queries) + "x" + std::to_string(s.keys) + "x" +
+        std::to_string(s.size) + " rows " + std::to_string(s.q_row) + "," + std::to_string(s.k_row) + "," +
+        std::to_string(s.v_row) + " " + std::string(name_of(s.dtype));
+    if (s.causal) text += " causal";
+    if (s.lengths) text += " lengths";
     return text;
 }
 

@@ -9,5 +9,6 @@ namespace mpt::gpu {
 
 std::string text_of(const ProductSpec& spec);
 std::string text_of(const ConvolutionSpec& spec);
+std::string text_of(const AttentionSpec& spec);
 
 }  // namespace mpt::gpu

@@ -1,4 +1,6 @@
-// Attention by tiles for the usual head sizes, and row by row, each score by one thread, for any other.
+// Attention by the library where it takes it, by tiles for the usual head sizes, and row by row, each score
+// by one thread, for any other.
+#include "ops/attention/attention_library_cuda.h"
 #include "ops/attention/attention_tiles_cuda.h"
 #include "ops/cuda_kernel.h"
 
@@ -287,6 +289,9 @@ MPT_REGISTER_CUDA(attention)(KernelTable& table) {
         kernel.name = name;
         table.add(kernel);
     };
+    for (const OpType* op : {&attention_op, &attention_backward_op, &qkv_attention_op,
+                             &qkv_attention_backward_op, &cross_attention_op, &cross_attention_backward_op})
+        table.add({op->name, "cudnn", gpu::library_attention_refusal, gpu::prepare_library_attention});
     for (const OpType* op : {&attention_op, &qkv_attention_op, &cross_attention_op}) {
         add(gpu::kernel<run_forward_tiles>(*op, refusal_of_tiles), "tiles");
         add(gpu::kernel<run_forward>(*op, refusal), "rows");

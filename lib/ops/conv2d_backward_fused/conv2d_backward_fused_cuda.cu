@@ -1,6 +1,6 @@
 #include "backends/cuda/column_sums.h"
 #include "ops/conv2d/own_conv_cuda.h"
-#include "ops/conv2d_backward_fused/conv2d_backward_fused.h"
+#include "ops/conv2d_backward_fused/conv2d_backward_fused_library_cuda.h"
 
 namespace mpt {
 
@@ -63,11 +63,20 @@ std::size_t sums_bytes(const gpu::Call& s) {
     return gpu::column_sums_bytes(*s.device, x.num_elements() / x[3], x[3], 3);
 }
 
+void sum_gradient(const gpu::Call& s, const KernelArgs& args) {
+    gpu::with_storage(s.in(in::kG).dtype, [&]<typename T>(T) { reduce<T>(s, args); });
+}
+
+PreparedKernel prepare_library(const Signature& s) {
+    return gpu::prepare_library_backward(s, sum_gradient, sums_bytes(gpu::Call(s)));
+}
+
 }  // namespace
 
 MPT_REGISTER_CUDA(conv2d_backward_fused)(KernelTable& table) {
     for (const OpType* op :
          {&conv2d_backward_fused_op, &conv2d_backward_data_fused_op, &conv2d_backward_weight_fused_op}) {
+        table.add({op->name, "cudnn", gpu::library_backward_refusal, prepare_library});
         Kernel own = gpu::kernel<run_own, sums_bytes>(*op);
         own.name = "own";
         table.add(own);

@@ -1,6 +1,6 @@
 #include "backends/cuda/column_sums.h"
 #include "ops/conv2d/own_conv_cuda.h"
-#include "ops/conv2d_fused/conv2d_fused.h"
+#include "ops/conv2d_fused/conv2d_fused_library_cuda.h"
 
 namespace mpt {
 
@@ -39,6 +39,8 @@ std::string refusal(const Signature& s) {
 }  // namespace
 
 MPT_REGISTER_CUDA(conv2d_fused)(KernelTable& table) {
+    table.add(
+        {conv2d_fused_op.name, "cudnn", gpu::library_convolution_refusal, gpu::prepare_library_convolution});
     Kernel own = gpu::kernel<run_own, sums_bytes>(conv2d_fused_op, refusal);
     own.name = "own";
     table.add(own);

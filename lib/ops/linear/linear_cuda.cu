@@ -25,6 +25,7 @@ gpu::ProductSpec product_of(const Signature& s) {
         p.bias = s.has(2);
     } else if (s.op == &linear_backward_data_op) {
         p.k = s.in(0).shape[1];
+        p.gelu_gradient = s.attributes.as<LinearAttributes>().of_input == Pointwise::kGeluTanh;
     } else {
         p.input = s.in(first_factor(s)).dtype;
         p.k = s.in(first_factor(s)).shape[0];
@@ -36,20 +37,30 @@ gpu::ProductSpec product_of(const Signature& s) {
 
 gpu::ProductArgs arguments(const gpu::Call& s, const gpu::ProductSpec& p, const KernelArgs& a) {
     const auto first = static_cast<std::size_t>(first_factor(s));
-    return {a.inputs[first], a.inputs[first + 1], a.outputs[0], p.bias ? a.in<float>(2) : nullptr,
-            a.workspace};
+    gpu::ProductArgs args{a.inputs[first], a.inputs[first + 1], a.outputs[0],
+                          p.bias ? a.in<float>(2) : nullptr, a.workspace};
+    if (p.gelu_gradient) args.x = a.inputs[2];
+    return args;
 }
 
-std::string refusal(const Signature& s) {
+std::string refusal_of_types(const Signature& s) {
     const int first = first_factor(s);
     if (s.in(first).dtype != s.in(first + 1).dtype) return "needs one type of data";
-    if (s.attributes.as<LinearAttributes>().of_input != Pointwise::kIdentity)
-        return "takes no activation into the product";
     return gpu::refusal(s);
 }
 
+std::string refusal(const Signature& s) {
+    if (s.attributes.as<LinearAttributes>().of_input != Pointwise::kIdentity)
+        return "takes no activation into the product";
+    return refusal_of_types(s);
+}
+
 std::string library_refusal(const Signature& s) {
-    const std::string why = refusal(s);
+    // The one activation that goes into a product here: gelu's gradient, which cuBLASLt knows.
+    const bool gelu_gradient = s.op == &linear_backward_data_op &&
+                               s.attributes.as<LinearAttributes>().of_input == Pointwise::kGeluTanh &&
+                               s.has(2) && s.in(2).dtype == s.out(0).dtype;
+    const std::string why = gelu_gradient ? refusal_of_types(s) : refusal(s);
     if (!why.empty()) return why;
     return gpu::current_device() == nullptr ? "needs a device"
                                             : gpu::current_device()->plan_product(product_of(s)).refusal;

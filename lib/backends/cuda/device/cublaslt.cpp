@@ -32,6 +32,25 @@ cudaDataType_t data_type(DType dtype) {
 constexpr int kMostCandidates = 16;
 constexpr std::uint32_t kAlignment = 16;  // bytes that every operand has
 
+// Memory to time a product on; `memories` owns it.
+ProductArgs scratch_arguments(Device& device, const ProductSpec& s, std::size_t workspace_bytes,
+                              std::vector<Memory>& memories) {
+    const auto make = [&](std::int64_t elements, DType type) {
+        memories.emplace_back(device, static_cast<std::size_t>(elements) * size_of(type));
+        device.fill_zero(memories.back().data(), memories.back().bytes());
+        return memories.back().data();
+    };
+    ProductArgs args;
+    args.a = make(s.m * s.k, s.input);
+    args.b = make(s.k * s.n, s.input);
+    args.d = make(s.m * s.n, s.output);
+    if (s.bias) args.bias = reinterpret_cast<const float*>(make(s.n, DType::f32));
+    if (s.gelu_gradient) args.x = make(s.m * s.n, s.output);
+    memories.emplace_back(device, workspace_bytes);
+    args.workspace = memories.back().data();
+    return args;
+}
+
 std::string hex_of(const cublasLtMatmulAlgo_t& algo) {
     std::string text;
     const auto* bytes = reinterpret_cast<const unsigned char*>(&algo);
@@ -86,6 +105,7 @@ struct CublasLt::Product {
     // `first` and `second` are the library's A and B: our b and a.
     void run(const ProductArgs& args, const void* bias, cudaStream_t stream) const {
         if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+        if (args.x != nullptr) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, args.x);
         const float alpha = 1;
         check(f.cublasLtMatmul(handle, operation, &alpha, args.b, a, args.a, b, &beta, args.d, d, args.d, d,
                                &algo, args.workspace, workspace_bytes, stream),
@@ -120,18 +140,23 @@ std::shared_ptr<CublasLt::Product> CublasLt::describe(const ProductSpec& s) cons
     // Row-major memory read column-major is the transposed matrix: d^T = b^T a^T.
     p->set(CUBLASLT_MATMUL_DESC_TRANSA, s.transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     p->set(CUBLASLT_MATMUL_DESC_TRANSB, s.transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-    const auto layout = [&](cublasLtMatrixLayout_t* to, DType type, std::int64_t rows, std::int64_t columns) {
-        check(functions_->cublasLtMatrixLayoutCreate(to, data_type(type), static_cast<std::uint64_t>(rows),
+    const auto layout = [&](cublasLtMatrixLayout_t* to, cudaDataType_t type, std::int64_t rows,
+                            std::int64_t columns) {
+        check(functions_->cublasLtMatrixLayoutCreate(to, type, static_cast<std::uint64_t>(rows),
                                                      static_cast<std::uint64_t>(columns), rows),
               "cublasLtMatrixLayoutCreate");
     };
-    layout(&p->a, s.input, s.transposed_b ? s.k : s.n, s.transposed_b ? s.n : s.k);
-    layout(&p->b, s.input, s.transposed_a ? s.m : s.k, s.transposed_a ? s.k : s.m);
-    layout(&p->d, s.output, s.n, s.m);
+    const cudaDataType_t input = s.e4m3 ? CUDA_R_8F_E4M3 : data_type(s.input);
+    layout(&p->a, input, s.transposed_b ? s.k : s.n, s.transposed_b ? s.n : s.k);
+    layout(&p->b, input, s.transposed_a ? s.m : s.k, s.transposed_a ? s.k : s.m);
+    layout(&p->d, data_type(s.output), s.n, s.m);
     p->beta = s.accumulate ? 1.0f : 0.0f;
     if (s.bias) {
         p->set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
         p->set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(s.output));
+    } else if (s.gelu_gradient) {
+        p->set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DGELU);
+        p->set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n);
     }
     return p;
 }
@@ -167,38 +192,25 @@ std::string CublasLt::choose(CudaDevice& device, const ProductSpec& spec, Produc
     return {};
 }
 
-void CublasLt::measure(CudaDevice& device, const ProductSpec& s, Product& p) const {
-    const std::string what = text_of(s);
-    const std::optional<std::string> known = device.journal().find(what);
-    if (known)
-        for (const auto& candidate : p.candidates)
-            if (hex_of(candidate.algo) == *known) {
-                p.algo = candidate.algo;
-                p.workspace_bytes = candidate.workspaceSize;
-                return;
-            }
-    const auto bytes = [](std::int64_t elements, DType type) {
-        return static_cast<std::size_t>(elements) * size_of(type);
-    };
-    const Memory a(device, bytes(s.m * s.k, s.input)), b(device, bytes(s.k * s.n, s.input));
-    const Memory d(device, bytes(s.m * s.n, s.output)), bias(device, bytes(s.n, DType::f32));
+void CublasLt::take_fastest(CudaDevice& device, const ProductSpec& s, Product& p) const {
+    std::vector<std::string> keys;
     std::size_t most = 0;
-    for (const auto& candidate : p.candidates) most = std::max(most, candidate.workspaceSize);
-    const Memory workspace(device, most);
-    for (const Memory* memory : {&a, &b, &d, &bias}) device.fill_zero(memory->data(), memory->bytes());
-    const ProductArgs args{a.data(), b.data(), d.data(), nullptr, workspace.data()};
-    double best = 1e30;
-    cublasLtMatmulHeuristicResult_t chosen = p.candidates.front();
     for (const auto& candidate : p.candidates) {
-        p.algo = candidate.algo;
-        p.workspace_bytes = candidate.workspaceSize;
-        const double ms =
-            device.time([&] { p.run(args, s.bias ? bias.data() : nullptr, device.cuda_stream()); }, 5);
-        if (ms < best) best = ms, chosen = candidate;
+        keys.push_back(hex_of(candidate.algo));
+        most = std::max(most, candidate.workspaceSize);
     }
-    p.algo = chosen.algo;
-    p.workspace_bytes = chosen.workspaceSize;
-    device.journal().add(what, hex_of(chosen.algo));
+    const auto take = [&](std::size_t index) {
+        p.algo = p.candidates[index].algo;
+        p.workspace_bytes = p.candidates[index].workspaceSize;
+    };
+    std::vector<Memory> memories;
+    ProductArgs args;
+    const auto ms = [&](std::size_t index) {
+        if (memories.empty()) args = scratch_arguments(device, s, most, memories);
+        take(index);
+        return device.time([&] { p.run(args, args.bias, device.cuda_stream()); }, 5);
+    };
+    take(choose_candidate(device.journal(), device.settings().autotune, text_of(s), keys, ms));
 }
 
 Planned<ProductArgs> CublasLt::plan(CudaDevice& device, const ProductSpec& spec) {
@@ -206,7 +218,7 @@ Planned<ProductArgs> CublasLt::plan(CudaDevice& device, const ProductSpec& spec)
     const std::shared_ptr<Product> product = describe(spec);
     planned.refusal = choose(device, spec, *product);
     if (!planned.refusal.empty()) return planned;
-    if (device.settings().measure) measure(device, spec, *product);
+    take_fastest(device, spec, *product);
     // The library wants a bias in the type of the result; ours is f32.
     const bool narrows = spec.bias && spec.output != DType::f32;
     const std::size_t bias_bytes =

@@ -29,7 +29,7 @@ class CublasLt {
     struct Product;
     std::shared_ptr<Product> describe(const ProductSpec& spec) const;
     std::string choose(CudaDevice& device, const ProductSpec& spec, Product& product) const;
-    void measure(CudaDevice& device, const ProductSpec& spec, Product& product) const;
+    void take_fastest(CudaDevice& device, const ProductSpec& spec, Product& product) const;
 
     std::unique_ptr<Functions> functions_;
     cublasLtHandle_t handle_ = nullptr;

@@ -5,7 +5,7 @@
 
 #include "backends/cuda/device/check.h"
 #include "backends/cuda/device/cublaslt.h"
-#include "backends/cuda/device/cudnn_convolution.h"
+#include "backends/cuda/device/cudnn_runner.h"
 #include "backends/cuda/journal.h"
 #include "backends/cuda/spec_text.h"
 #include "core/error.h"
@@ -96,6 +96,10 @@ bool built_with_cuda() {
     return true;
 }
 
+std::string cuda_build_text() {
+    return MPT_CUDA_BUILD;
+}
+
 DeviceCount count_devices() {
     int count = 0;
     const cudaError_t code = cudaGetDeviceCount(&count);
@@ -133,13 +137,14 @@ CudaDevice::CudaDevice(int index) : Device(info_of(index)) {
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
     stream_ = stream;
     cublaslt_ = std::make_unique<CublasLt>();
-    cudnn_ = std::make_unique<Cudnn>(index, stream);
+    cudnn_ = std::make_unique<CudnnRunner>(index, stream);
 }
 
 CudaDevice::~CudaDevice() {
     cudaStreamSynchronize(cuda_stream());
     products_.clear();
     convolutions_.clear();
+    attentions_.clear();
     cudnn_.reset();
     cublaslt_.reset();
     cudaStreamDestroy(cuda_stream());
@@ -235,8 +240,7 @@ double CudaDevice::time(const std::function<void()>& work, int runs) {
 
 Journal& CudaDevice::journal() {
     if (!journal_)
-        journal_ = std::make_unique<Journal>(
-            settings().journal, info().name + "|" + info().driver + "|" + info().cudnn + "|" + info().cublas);
+        journal_ = std::make_unique<Journal>(settings().journal, journal_machine(info(), settings()));
     return *journal_;
 }
 
@@ -253,7 +257,15 @@ Planned<ConvolutionArgs> CudaDevice::plan_convolution(const ConvolutionSpec& spe
     const std::string key = text_of(spec);
     const auto found = convolutions_.find(key);
     if (found != convolutions_.end()) return found->second;
-    return convolutions_[key] = cudnn_->plan(*this, spec);
+    return convolutions_[key] = gpu::plan_convolution(*cudnn_, *this, spec);
+}
+
+Planned<AttentionArgs> CudaDevice::plan_attention(const AttentionSpec& spec) {
+    make_current();
+    const std::string key = text_of(spec);
+    const auto found = attentions_.find(key);
+    if (found != attentions_.end()) return found->second;
+    return attentions_[key] = gpu::plan_attention(*cudnn_, *this, spec);
 }
 
 }  // namespace mpt::gpu

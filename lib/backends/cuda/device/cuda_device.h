@@ -11,7 +11,7 @@
 namespace mpt::gpu {
 
 class CublasLt;
-class Cudnn;
+class CudnnRunner;
 class Journal;
 
 class CudaDevice final : public Device {
@@ -31,6 +31,7 @@ class CudaDevice final : public Device {
     std::unique_ptr<Recording> capture(const std::function<void()>& work) override;
     Planned<ProductArgs> plan_product(const ProductSpec& spec) override;
     Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) override;
+    Planned<AttentionArgs> plan_attention(const AttentionSpec& spec) override;
 
     cudaStream_t cuda_stream() const { return static_cast<cudaStream_t>(stream_); }
     // Median of `runs` timings, in ms.
@@ -41,11 +42,12 @@ class CudaDevice final : public Device {
     void make_current() const;
 
     std::unique_ptr<CublasLt> cublaslt_;
-    std::unique_ptr<Cudnn> cudnn_;
+    std::unique_ptr<CudnnRunner> cudnn_;
     std::unique_ptr<Journal> journal_;
     // The same call is planned once: a refusal is asked for before a kernel is prepared.
     std::map<std::string, Planned<ProductArgs>> products_;
     std::map<std::string, Planned<ConvolutionArgs>> convolutions_;
+    std::map<std::string, Planned<AttentionArgs>> attentions_;
 };
 
 }  // namespace mpt::gpu

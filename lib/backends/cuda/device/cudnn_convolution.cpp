@@ -1,17 +1,13 @@
 #include "backends/cuda/device/cudnn_convolution.h"
 
-#include <algorithm>
-#include <array>
-
-#include "backends/cuda/device/cuda_device.h"
-#include "backends/cuda/journal.h"
-#include "backends/cuda/spec_text.h"
+#include "backends/cuda/device/cudnn_operations.h"
 
 namespace mpt::gpu {
 
 namespace {
 
-constexpr int kMostMeasured = 10;
+using Id = CudnnGraph::Id;
+using Kept = CudnnGraph::Kept;
 
 struct OperationNames {
     cudnnBackendDescriptorType_t type;
@@ -61,29 +57,7 @@ Descriptor convolution_descriptor(const ConvolutionSpec& s) {
     return c;
 }
 
-PlanWishes wishes_of(const ConvolutionSpec& spec, const DeviceSettings& settings) {
-    PlanWishes wishes;
-    wishes.deterministic = settings.deterministic;
-    wishes.tensor_cores = spec.dtype != DType::f32 || spec.tf32;
-    wishes.workspace_bytes = settings.workspace_bytes;
-    wishes.most = settings.measure ? kMostMeasured : 1;
-    return wishes;
-}
-
-}  // namespace
-
-void add_convolution(CudnnGraph& graph, const ConvolutionSpec& s) {
-    const auto x = [&] { return graph.image(s.dtype, s.n, s.c, s.h, s.w); };
-    const auto w = [&] { return graph.image(s.dtype, s.k, s.c, s.r, s.s); };
-    const auto y = [&] { return graph.image(s.dtype, s.n, s.k, s.p, s.q); };
-    CudnnGraph::Id of_x = 0, of_w = 0, of_y = 0;
-    // In the order of ConvolutionArgs, which gives the ids.
-    if (s.kind == ConvolutionKind::kForward)
-        of_x = x(), of_w = w(), of_y = y();
-    else if (s.kind == ConvolutionKind::kBackwardData)
-        of_y = y(), of_w = w(), of_x = x();
-    else
-        of_y = y(), of_x = x(), of_w = w();
+void add_product(CudnnGraph& graph, const ConvolutionSpec& s, Id x, Id w, Id y) {
     const Descriptor& convolution = graph.keep(convolution_descriptor(s));
     const OperationNames names = names_of(s.kind);
     Descriptor& operation = graph.operation(names.type);
@@ -91,73 +65,108 @@ void add_convolution(CudnnGraph& graph, const ConvolutionSpec& s) {
     operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1, &one);
     operation.set(names.beta, CUDNN_TYPE_FLOAT, 1, &zero);
     operation.set(names.convolution, convolution);
-    operation.set(names.x, graph[of_x]);
-    operation.set(names.w, graph[of_w]);
-    operation.set(names.y, graph[of_y]);
+    operation.set(names.x, graph[x]);
+    operation.set(names.w, graph[w]);
+    operation.set(names.y, graph[y]);
 }
 
-Cudnn::Cudnn(int device, cudaStream_t stream) : target_(CudnnTarget::of_device(device)) {
-    check_cudnn(cudnn().create(&handle_), "cudnnCreate");
-    check_cudnn(cudnn().set_stream(handle_, stream), "cudnnSetStream");
+// The tensors of one convolution.
+struct Images {
+    CudnnGraph& graph;
+    const ConvolutionSpec& s;
+    Id x() const { return graph.image(s.dtype, s.n, s.c, s.h, s.w); }
+    Id w() const { return graph.image(s.dtype, s.k, s.c, s.r, s.s); }
+    Id y() const { return graph.image(s.dtype, s.n, s.k, s.p, s.q); }
+    // What is computed on the way, in f32.
+    Id wide() const { return graph.image(DType::f32, s.n, s.c, s.h, s.w, Kept::kVirtual); }
+};
+
+// relu?(scale x + shift) instead of x.
+Id affine_of(const Images& i, Id x, ConvolutionIds& ids) {
+    const auto vector = [&] { return i.graph.tensor(i.s.dtype, {1, i.s.c, 1, 1}, {i.s.c, 1, i.s.c, i.s.c}); };
+    ids.scale = vector(), ids.shift = vector();
+    const Id scaled = i.wide(), shifted = i.wide();
+    add_pointwise(i.graph, CUDNN_POINTWISE_MUL, x, ids.scale, scaled);
+    add_pointwise(i.graph, CUDNN_POINTWISE_ADD, scaled, ids.shift, shifted);
+    if (!i.s.fusion.relu) return shifted;
+    const Id activated = i.wide();
+    add_pointwise(i.graph, CUDNN_POINTWISE_RELU_FWD, shifted, activated);
+    return activated;
 }
 
-Cudnn::~Cudnn() {
-    cudnn().destroy(handle_);
-}
-
-void Cudnn::run(const CudnnPlan& plan, const ConvolutionArgs& args) const {
-    Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    const std::array<std::int64_t, 3> ids = {1, 2, 3};
-    const std::array<void*, 3> data = {const_cast<void*>(args.first), const_cast<void*>(args.second),
-                                       args.result};
-    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, ids.data());
-    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, data.data());
-    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &args.workspace);
-    pack.finalize();
-    check_cudnn(cudnn().execute(handle_, plan.plan->get(), pack.get()), "cudnnBackendExecute");
-}
-
-const CudnnPlan& Cudnn::choose(CudaDevice& device, const ConvolutionSpec& s,
-                               const std::vector<CudnnPlan>& plans) const {
-    if (!device.settings().measure || plans.size() == 1) return plans.front();
-    const std::string what = text_of(s);
-    if (const auto known = device.journal().find(what))
-        for (const CudnnPlan& plan : plans)
-            if (std::to_string(plan.config) == *known) return plan;
-    const std::size_t bytes = size_of(s.dtype);
-    const auto elements = [&](std::int64_t count) { return static_cast<std::size_t>(count) * bytes; };
-    const std::size_t x = elements(s.n * s.h * s.w * s.c), w = elements(s.k * s.r * s.s * s.c);
-    const std::size_t y = elements(s.n * s.p * s.q * s.k);
-    const std::size_t most = std::max({x, w, y});
-    std::int64_t workspace_bytes = 0;
-    for (const CudnnPlan& plan : plans) workspace_bytes = std::max(workspace_bytes, plan.workspace_bytes);
-    const Memory first(device, most), second(device, most), result(device, most);
-    const Memory workspace(device, static_cast<std::size_t>(workspace_bytes));
-    device.fill_zero(first.data(), most);
-    device.fill_zero(second.data(), most);
-    const ConvolutionArgs args{first.data(), second.data(), result.data(), workspace.data()};
-    const CudnnPlan* best = &plans.front();
-    double best_ms = 1e30;
-    for (const CudnnPlan& plan : plans) {
-        const double ms = device.time([&] { run(plan, args); }, 5);
-        if (ms < best_ms) best_ms = ms, best = &plan;
+ConvolutionIds add_forward(const Images& i) {
+    ConvolutionIds ids;
+    ids.first = i.x(), ids.second = i.w(), ids.result = i.y();
+    const Id x = i.s.fusion.affine ? affine_of(i, ids.first, ids) : ids.first;
+    add_product(i.graph, i.s, x, ids.second, ids.result);
+    if (i.s.fusion.statistics) {
+        ids.sum = i.graph.channels(i.s.k), ids.sum_of_products = i.graph.channels(i.s.k);
+        add_statistics(i.graph, ids.result, ids.sum, ids.sum_of_products);
     }
-    device.journal().add(what, std::to_string(best->config));
-    return *best;
+    return ids;
 }
 
-Planned<ConvolutionArgs> Cudnn::plan(CudaDevice& device, const ConvolutionSpec& spec) {
-    Planned<ConvolutionArgs> planned;
-    auto graph = std::make_shared<CudnnGraph>();
-    add_convolution(*graph, spec);
-    const std::vector<CudnnPlan> plans =
-        graph->plans(target_, wishes_of(spec, device.settings()), &planned.refusal);
-    if (plans.empty()) return planned;
-    const CudnnPlan plan = choose(device, spec, plans);
-    planned.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes);
-    planned.description = plan.description();
-    planned.run = [this, graph, plan](const ConvolutionArgs& args) { run(plan, args); };
-    return planned;
+ConvolutionIds add_backward_weight(const Images& i) {
+    ConvolutionIds ids;
+    ids.first = i.y(), ids.second = i.x(), ids.result = i.w();
+    const Id x = i.s.fusion.affine ? affine_of(i, ids.second, ids) : ids.second;
+    add_product(i.graph, i.s, x, ids.result, ids.first);
+    return ids;
+}
+
+// The activation whose sign masks, as cuDNN knows it behind a batch norm: ((masked - 0) * 1) * scale + shift.
+Id recomputed_activation(const Images& i, ConvolutionIds& ids) {
+    const Id centred = i.wide(), normed = i.wide(), scaled = i.wide(), shifted = i.wide();
+    ids.scale = i.graph.channels(i.s.c), ids.shift = i.graph.channels(i.s.c);
+    add_pointwise(i.graph, CUDNN_POINTWISE_SUB, ids.masked, ids.zeros, centred);
+    add_pointwise(i.graph, CUDNN_POINTWISE_MUL, centred, ids.ones, normed);
+    add_pointwise(i.graph, CUDNN_POINTWISE_MUL, normed, ids.scale, scaled);
+    add_pointwise(i.graph, CUDNN_POINTWISE_ADD, scaled, ids.shift, shifted);
+    return shifted;
+}
+
+ConvolutionIds add_backward_data(const Images& i) {
+    const ConvolutionFusion& f = i.s.fusion;
+    CudnnGraph& graph = i.graph;
+    ConvolutionIds ids;
+    ids.first = i.y(), ids.second = i.w(), ids.result = i.x();
+    Id gradient = f.add || f.mask || f.reductions ? i.wide() : ids.result;
+    add_product(graph, i.s, gradient, ids.second, ids.first);
+    if (f.add) {
+        const Id sum = f.mask || f.reductions ? i.wide() : ids.result;
+        ids.addend = i.x();
+        add_pointwise(graph, CUDNN_POINTWISE_ADD, gradient, ids.addend, sum);
+        gradient = sum;
+    }
+    if (f.affine || f.reductions) ids.zeros = graph.channels(i.s.c), ids.ones = graph.channels(i.s.c);
+    if (f.mask || f.reductions) ids.masked = i.x();
+    if (f.mask) {
+        const Id activation = f.affine ? recomputed_activation(i, ids) : ids.masked;
+        add_relu_backward(graph, gradient, activation, ids.result);
+        gradient = ids.result;
+    }
+    if (f.reductions) {
+        ids.sum = graph.channels(i.s.c), ids.sum_of_products = graph.channels(i.s.c);
+        for (Id& scratch : ids.scratch) scratch = graph.channels(i.s.c);
+        add_norm_weights_backward(
+            graph, {ids.masked, gradient, ids.zeros, ids.ones, ids.ones, ids.sum_of_products, ids.sum,
+                    ids.scratch[0], ids.scratch[1], ids.scratch[2]});
+    }
+    return ids;
+}
+
+}  // namespace
+
+ConvolutionIds add_convolution(CudnnGraph& graph, const ConvolutionSpec& spec) {
+    const Images images{graph, spec};
+    switch (spec.kind) {
+        case ConvolutionKind::kForward:
+            return add_forward(images);
+        case ConvolutionKind::kBackwardData:
+            return add_backward_data(images);
+        default:
+            return add_backward_weight(images);
+    }
 }
 
 }  // namespace mpt::gpu

@@ -1,35 +1,22 @@
-// Convolutions as graphs of cuDNN, and the plans a device runs.
+// Convolutions as graphs of cuDNN, alone or with what is fused into them.
 #pragma once
-
-#include <cuda_runtime_api.h>
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/device/cudnn_graph.h"
 
 namespace mpt::gpu {
 
-class CudaDevice;
-
-// The operation graph of one convolution; tensors have the ids 1 (first), 2 (second) and 3 (result) of
-// ConvolutionArgs.
-void add_convolution(CudnnGraph& graph, const ConvolutionSpec& spec);
-
-class Cudnn {
-  public:
-    Cudnn(int device, cudaStream_t stream);
-    ~Cudnn();
-    Cudnn(const Cudnn&) = delete;
-    Cudnn& operator=(const Cudnn&) = delete;
-
-    Planned<ConvolutionArgs> plan(CudaDevice& device, const ConvolutionSpec& spec);
-
-  private:
-    void run(const CudnnPlan& plan, const ConvolutionArgs& args) const;
-    const CudnnPlan& choose(CudaDevice& device, const ConvolutionSpec& spec,
-                            const std::vector<CudnnPlan>& plans) const;
-
-    cudnnHandle_t handle_ = nullptr;
-    CudnnTarget target_;
+// Ids of the tensors that a call binds; 0: not in this graph. `zeros`, `ones` and `scratch` are vectors of
+// channels in f32: cuDNN knows sums over a gradient only as gradients of a batch norm, which is given mean 0
+// and deviation 1.
+struct ConvolutionIds {
+    CudnnGraph::Id first = 0, second = 0, result = 0;
+    CudnnGraph::Id scale = 0, shift = 0, addend = 0, masked = 0;
+    CudnnGraph::Id sum = 0, sum_of_products = 0;  // statistics: of squares
+    CudnnGraph::Id zeros = 0, ones = 0;
+    CudnnGraph::Id scratch[3] = {};
 };
+// A scale and shift that kernels take in the type of the data.
+ConvolutionIds add_convolution(CudnnGraph& graph, const ConvolutionSpec& spec);
 
 }  // namespace mpt::gpu

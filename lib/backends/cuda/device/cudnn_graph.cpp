@@ -8,6 +8,9 @@ namespace mpt::gpu {
 
 namespace {
 
+// Engines compiled at run time take a second each: so many of them are candidates.
+constexpr int kMostCompiled = 2;
+
 struct Notes {
     bool tensor_core = false, lossy = false, deterministic = true, runtime = false;
 };
@@ -58,23 +61,40 @@ CudnnTarget CudnnTarget::of_json(const std::string& json) {
 
 std::string CudnnPlan::description() const {
     std::string text = "cudnn engine " + std::to_string(engine);
-    if (!tensor_core) text += ", no Tensor Cores";
     if (compiled_at_runtime) text += ", compiled at run time";
     return text;
 }
 
-CudnnGraph::Id CudnnGraph::tensor(DType dtype, std::vector<std::int64_t> dims,
-                                  std::vector<std::int64_t> strides, Kept kept) {
+CudnnGraph::Id CudnnGraph::add(cudnnDataType_t type, const std::vector<std::int64_t>& dims,
+                               const std::vector<std::int64_t>& strides, Id id, Memory memory) {
     auto t = std::make_unique<Descriptor>(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    const auto id = static_cast<Id>(tensors_.size()) + 1;
-    t->set_data_type(CUDNN_ATTR_TENSOR_DATA_TYPE, cudnn_type(dtype));
+    t->set_data_type(CUDNN_ATTR_TENSOR_DATA_TYPE, type);
     t->set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
     t->set(CUDNN_ATTR_TENSOR_STRIDES, strides);
     t->set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
-    t->set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::int64_t{16});
-    if (kept == Kept::kVirtual) t->set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+    t->set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::int64_t{memory == Memory::kByValue ? 4 : 16});
+    if (memory == Memory::kNone) t->set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
+    if (memory == Memory::kByValue) t->set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
     t->finalize();
     tensors_.push_back(std::move(t));
+    return static_cast<Id>(tensors_.size());
+}
+
+CudnnGraph::Id CudnnGraph::tensor(cudnnDataType_t type, const std::vector<std::int64_t>& dims,
+                                  const std::vector<std::int64_t>& strides, Kept kept) {
+    return add(type, dims, strides, static_cast<Id>(tensors_.size()) + 1,
+               kept == Kept::kStored ? Memory::kDevice : Memory::kNone);
+}
+
+CudnnGraph::Id CudnnGraph::alias(Id of, DType dtype, const std::vector<std::int64_t>& dims,
+                                 const std::vector<std::int64_t>& strides) {
+    return add(cudnn_type(dtype), dims, strides, of, Memory::kDevice);
+}
+
+CudnnGraph::Id CudnnGraph::scalar(float value, std::size_t rank) {
+    const std::vector<std::int64_t> ones(rank, 1);
+    const Id id = add(CUDNN_DATA_FLOAT, ones, ones, static_cast<Id>(tensors_.size()) + 1, Memory::kByValue);
+    scalars_.emplace_back(id, value);
     return id;
 }
 
@@ -135,7 +155,7 @@ std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWi
         *refusal = "cuDNN takes no such graph";
         return found;
     }
-    int number = 0, unfit = 0;
+    int number = 0, unfit = 0, compiled = 0;
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
         for (Descriptor& config : configs(target, mode)) {
             const int place = number++;
@@ -151,6 +171,7 @@ std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWi
                 ++unfit;
                 continue;
             }
+            if (notes.runtime && compiled == kMostCompiled) continue;
             auto plan = std::make_shared<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
             plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
             plan->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties());
@@ -167,11 +188,14 @@ std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWi
             p.tensor_core = notes.tensor_core;
             p.deterministic = notes.deterministic;
             p.compiled_at_runtime = notes.runtime;
+            compiled += notes.runtime ? 1 : 0;
             found.push_back(std::move(p));
             if (static_cast<int>(found.size()) == wishes.most) return found;
         }
     }
-    if (found.empty())
+    if (number == 0)
+        *refusal = "cuDNN has no engine for this graph";
+    else if (found.empty())
         *refusal = "cuDNN offers " + std::to_string(number) + " configurations, " + std::to_string(unfit) +
                    " of them inexact, not deterministic or too greedy, and no plan from the others";
     return found;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/device/cudnn_library.h"
@@ -34,6 +35,8 @@ struct CudnnPlan {
     bool tensor_core = false, deterministic = true;
     bool compiled_at_runtime = false;
     std::string description() const;
+    // The same plan in another process, for the journal: engine and knobs as cuDNN lists them.
+    std::string key() const { return std::to_string(config) + ":" + std::to_string(engine); }
 };
 
 struct PlanWishes {
@@ -49,11 +52,25 @@ class CudnnGraph {
 
     // Dimensions in cuDNN's order, outermost first; strides in elements. Virtual tensors are never stored.
     enum class Kept { kStored, kVirtual };
-    Id tensor(DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides,
-              Kept kept = Kept::kStored);
+    Id tensor(DType dtype, const std::vector<std::int64_t>& dims, const std::vector<std::int64_t>& strides,
+              Kept kept = Kept::kStored) {
+        return tensor(cudnn_type(dtype), dims, strides, kept);
+    }
+    Id tensor(cudnnDataType_t type, const std::vector<std::int64_t>& dims,
+              const std::vector<std::int64_t>& strides, Kept kept = Kept::kStored);
     // [n,c,h,w] as it lies in NHWC memory; a filter is k,c,r,s in KRSC.
     Id image(DType dtype, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
              Kept kept = Kept::kStored);
+    // The same memory seen with other dimensions.
+    Id alias(Id of, DType dtype, const std::vector<std::int64_t>& dims,
+             const std::vector<std::int64_t>& strides);
+    // Of f32 and known when the graph is built; each of `rank` dimensions is 1.
+    Id scalar(float value, std::size_t rank = 4);
+    // A value for each channel of an image.
+    Id channels(std::int64_t c, Kept kept = Kept::kStored) {
+        return tensor(DType::f32, {1, c, 1, 1}, {c, 1, c, c}, kept);
+    }
+    const std::deque<std::pair<Id, float>>& scalars() const { return scalars_; }
     Descriptor& operation(cudnnBackendDescriptorType_t type);
     const Descriptor& operator[](Id id) const { return *tensors_[static_cast<std::size_t>(id - 1)]; }
     Descriptor& keep(Descriptor descriptor);  // until the graph is gone
@@ -62,10 +79,14 @@ class CudnnGraph {
     std::vector<CudnnPlan> plans(const CudnnTarget& target, const PlanWishes& wishes, std::string* refusal);
 
   private:
+    enum class Memory { kDevice, kNone, kByValue };
+    Id add(cudnnDataType_t type, const std::vector<std::int64_t>& dims,
+           const std::vector<std::int64_t>& strides, Id id, Memory memory);
     void finalize();
     std::vector<Descriptor> configs(const CudnnTarget& target, cudnnBackendHeurMode_t mode);
 
     std::vector<std::unique_ptr<Descriptor>> tensors_;
+    std::deque<std::pair<Id, float>> scalars_;  // a plan reads the values from here
     std::deque<Descriptor> operations_, kept_;
     std::optional<Descriptor> graph_;
 };

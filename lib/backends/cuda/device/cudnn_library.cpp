@@ -101,6 +101,8 @@ cudnnDataType_t cudnn_type(DType dtype) {
             return CUDNN_DATA_HALF;
         case DType::bf16:
             return CUDNN_DATA_BFLOAT16;
+        case DType::i32:
+            return CUDNN_DATA_INT32;
         default:
             return CUDNN_DATA_FLOAT;
     }

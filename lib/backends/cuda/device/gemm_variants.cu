@@ -110,6 +110,12 @@ std::vector<GemmVariant> gemm_variants(Device& device, std::int64_t m, std::int6
     if (ampere) add_library("tf32", spec_of(DType::f32, true));
     add_library("f16", spec_of(DType::f16, false));
     if (ampere) add_library("bf16", spec_of(DType::bf16, false));
+    if (device.info().compute_capability >= 89) {
+        // The one layout that all of them take.
+        ProductSpec spec = spec_of(DType::bf16, false);
+        spec.e4m3 = spec.transposed_b = true;
+        add_library("fp8", spec);
+    }
     variants.push_back(wmma_variant<f16>(device, spec_of(DType::f16, false)));
     for (const DType type : {DType::f32, DType::f16}) {
         const ProductSpec spec = spec_of(type, false);

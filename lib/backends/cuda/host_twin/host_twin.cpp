@@ -135,6 +135,8 @@ std::unique_ptr<Recording> HostTwin::capture(const std::function<void()>& work) 
 
 Planned<ProductArgs> HostTwin::plan_product(const ProductSpec& spec) {
     Planned<ProductArgs> plan;
+    if (spec.e4m3) plan.refusal = "has no e4m3";
+    if (!plan.refusal.empty()) return plan;
     plan.description = "host loops for cublasLt";
     plan.run = [spec, queue = &queue_](const ProductArgs& args) {
         queue->submit([spec, args] { host_product(spec, args); });
@@ -144,9 +146,27 @@ Planned<ProductArgs> HostTwin::plan_product(const ProductSpec& spec) {
 
 Planned<ConvolutionArgs> HostTwin::plan_convolution(const ConvolutionSpec& spec) {
     Planned<ConvolutionArgs> plan;
+    // What cuDNN has no kernel for, so that both ways of a graph are trained.
+    const ConvolutionFusion& f = spec.fusion;
+    if (spec.dtype != DType::f16 && (f.affine || f.reductions)) plan.refusal = "takes this fusion in f16";
+    if (spec.dtype == DType::f32 && f != ConvolutionFusion{}) plan.refusal = "fuses nothing in f32";
+    if (!plan.refusal.empty()) return plan;
     plan.description = "host loops for cudnn";
     plan.run = [spec, queue = &queue_](const ConvolutionArgs& args) {
         queue->submit([spec, args] { host_convolution(spec, args); });
+    };
+    return plan;
+}
+
+Planned<AttentionArgs> HostTwin::plan_attention(const AttentionSpec& spec) {
+    Planned<AttentionArgs> plan;
+    if (spec.dtype == DType::f32) {
+        plan.refusal = "takes f16 and bf16, as cuDNN's";
+        return plan;
+    }
+    plan.description = "host loops for cudnn";
+    plan.run = [spec, queue = &queue_](const AttentionArgs& args) {
+        queue->submit([spec, args] { host_attention(spec, args); });
     };
     return plan;
 }

@@ -27,6 +27,7 @@ class HostTwin final : public Device {
     std::unique_ptr<Recording> capture(const std::function<void()>& work) override;
     Planned<ProductArgs> plan_product(const ProductSpec& spec) override;
     Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) override;
+    Planned<AttentionArgs> plan_attention(const AttentionSpec& spec) override;
 
   private:
     struct Allocation;

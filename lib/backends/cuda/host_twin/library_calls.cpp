@@ -1,6 +1,8 @@
 #include "backends/cuda/host_twin/library_calls.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <vector>
 
 #include "core/float_formats.h"
@@ -61,6 +63,17 @@ void for_each_tap(const ConvolutionSpec& s, const F& body) {
 
 }  // namespace
 
+namespace {
+
+// The derivative of x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3).
+float gelu_slope(float x) {
+    const double v = static_cast<double>(x), root = 0.7978845608028654;
+    const double t = std::tanh(root * (v + 0.044715 * v * v * v));
+    return static_cast<float>(0.5 * (1 + t) + 0.5 * v * (1 - t * t) * root * (1 + 3 * 0.044715 * v * v));
+}
+
+}  // namespace
+
 void host_product(const ProductSpec& s, const ProductArgs& args) {
     const std::vector<float> a = widened(args.a, s.input, s.m * s.k, s.tf32);
     const std::vector<float> b = widened(args.b, s.input, s.k * s.n, s.tf32);
@@ -76,17 +89,58 @@ void host_product(const ProductSpec& s, const ProductArgs& args) {
         for (std::int64_t j = 0; j < s.n; ++j) {
             float sum = row[at(j)] + (s.bias ? args.bias[j] : 0.0f);
             if (s.accumulate) sum += value_at(args.d, s.output, at(i * s.n + j));
+            if (s.gelu_gradient) sum *= gelu_slope(value_at(args.x, s.output, at(i * s.n + j)));
             store_at(args.d, s.output, at(i * s.n + j), sum);
         }
     }
 }
 
+namespace {
+
+// relu?(scale x + shift) a channel.
+void apply_affine(const ConvolutionSpec& s, const ConvolutionArgs& args, std::vector<float>& x) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t c = i % at(s.c);
+        x[i] = x[i] * args.scale[c] + args.shift[c];
+        if (s.fusion.relu && x[i] < 0) x[i] = 0;
+    }
+}
+
+// Sums of `values` and of values * others a channel.
+void sum_channels(const ConvolutionArgs& args, std::size_t channels, const std::vector<float>& values,
+                  const std::vector<float>& others) {
+    std::vector<double> sums(2 * channels);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        sums[i % channels] += static_cast<double>(values[i]);
+        sums[channels + i % channels] += static_cast<double>(values[i]) * static_cast<double>(others[i]);
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) args.sums[i] = static_cast<float>(sums[i]);
+}
+
+// What follows a data gradient: addend and mask.
+void finish_data(const ConvolutionSpec& s, const ConvolutionArgs& args, std::vector<float>& grad) {
+    const ConvolutionFusion& f = s.fusion;
+    const auto count = static_cast<std::int64_t>(grad.size());
+    if (f.add) {
+        const std::vector<float> addend = widened(args.addend, s.dtype, count, false);
+        for (std::size_t i = 0; i < grad.size(); ++i) grad[i] += addend[i];
+    }
+    if (!f.mask) return;
+    std::vector<float> masked = widened(args.masked, s.dtype, count, false);
+    if (f.affine) apply_affine(s, args, masked);
+    for (std::size_t i = 0; i < grad.size(); ++i)
+        if (masked[i] <= 0) grad[i] = 0;
+}
+
+}  // namespace
+
 void host_convolution(const ConvolutionSpec& s, const ConvolutionArgs& args) {
     const std::int64_t xs = s.n * s.h * s.w * s.c, ws = s.k * s.r * s.s * s.c, ys = s.n * s.p * s.q * s.k;
     const bool forward = s.kind == ConvolutionKind::kForward;
     const bool data = s.kind == ConvolutionKind::kBackwardData;
-    const std::vector<float> first = widened(args.first, s.dtype, forward ? xs : ys, s.tf32);
-    const std::vector<float> second = widened(args.second, s.dtype, forward || data ? ws : xs, s.tf32);
+    std::vector<float> first = widened(args.first, s.dtype, forward ? xs : ys, s.tf32);
+    std::vector<float> second = widened(args.second, s.dtype, forward || data ? ws : xs, s.tf32);
+    if (s.fusion.affine && !data) apply_affine(s, args, forward ? first : second);
     std::vector<float> sums(at(forward ? ys : data ? xs : ws));
     for_each_tap(s, [&](std::size_t y, std::size_t x, std::size_t w) {
         const std::size_t channels = at(s.c);
@@ -98,7 +152,118 @@ void host_convolution(const ConvolutionSpec& s, const ConvolutionArgs& args) {
             for (std::size_t c = 0; c < channels; ++c) sums[w + c] += first[y] * second[x + c];
         }
     });
+    if (data) finish_data(s, args, sums);
     for (std::size_t i = 0; i < sums.size(); ++i) store_at(args.result, s.dtype, i, sums[i]);
+    // Sums are of what was stored.
+    if (!s.fusion.statistics && !s.fusion.reductions) return;
+    const std::vector<float> stored =
+        widened(args.result, s.dtype, static_cast<std::int64_t>(sums.size()), false);
+    if (forward)
+        sum_channels(args, at(s.k), stored, stored);
+    else
+        sum_channels(args, at(s.c), stored, widened(args.masked, s.dtype, xs, false));
+}
+
+namespace {
+
+// One head of an attention, in f32.
+struct HostHead {
+    const AttentionSpec& s;
+    const AttentionArgs& args;
+    std::int64_t b, h;
+
+    std::size_t place(std::int64_t positions, std::int64_t row, std::int64_t t, std::int64_t d) const {
+        return at((b * positions + t) * row + h * s.size + d);
+    }
+    float q(std::int64_t t, std::int64_t d) const {
+        return value_at(args.q, s.dtype, place(s.queries, s.q_row, t, d));
+    }
+    float k(std::int64_t j, std::int64_t d) const {
+        return value_at(args.k, s.dtype, place(s.keys, s.k_row, j, d));
+    }
+    float v(std::int64_t j, std::int64_t d) const {
+        return value_at(args.v, s.dtype, place(s.keys, s.v_row, j, d));
+    }
+    std::size_t place_of_o(std::int64_t t, std::int64_t d) const {
+        return place(s.queries, s.heads * s.size, t, d);
+    }
+    float grad_o(std::int64_t t, std::int64_t d) const {
+        return value_at(args.grad_o, s.dtype, place_of_o(t, d));
+    }
+    float& logsumexp(std::int64_t t) const { return args.logsumexp[at((b * s.heads + h) * s.queries + t)]; }
+    std::int64_t num_seen(std::int64_t t) const {
+        const std::int64_t seen = s.lengths ? std::min<std::int64_t>(args.key_lengths[b], s.keys) : s.keys;
+        return s.causal ? std::min(seen, t + 1) : seen;
+    }
+    std::vector<float> scores(std::int64_t t) const {
+        std::vector<float> p(at(num_seen(t)));
+        for (std::size_t j = 0; j < p.size(); ++j) {
+            for (std::int64_t d = 0; d < s.size; ++d) p[j] += q(t, d) * k(static_cast<std::int64_t>(j), d);
+            p[j] /= std::sqrt(static_cast<float>(s.size));
+        }
+        return p;
+    }
+};
+
+void attend(const HostHead& head, std::int64_t t) {
+    const AttentionSpec& s = head.s;
+    std::vector<float> p = head.scores(t);
+    const float most = *std::max_element(p.begin(), p.end());
+    float sum = 0;
+    for (float& weight : p) sum += weight = std::exp(weight - most);
+    head.logsumexp(t) = most + std::log(sum);
+    for (std::int64_t d = 0; d < s.size; ++d) {
+        float value = 0;
+        for (std::size_t j = 0; j < p.size(); ++j) value += p[j] * head.v(static_cast<std::int64_t>(j), d);
+        store_at(head.args.o, s.dtype, head.place_of_o(t, d), value / sum);
+    }
+}
+
+void attend_backward(const HostHead& head) {
+    const AttentionSpec& s = head.s;
+    std::vector<float> grad_k(at(s.keys * s.size)), grad_v(at(s.keys * s.size)), grad_q(at(s.size));
+    for (std::int64_t t = 0; t < s.queries; ++t) {
+        std::vector<float> p = head.scores(t);
+        float along = 0;
+        for (std::int64_t d = 0; d < s.size; ++d)
+            along += head.grad_o(t, d) * value_at(head.args.o, s.dtype, head.place_of_o(t, d));
+        std::fill(grad_q.begin(), grad_q.end(), 0.0f);
+        for (std::size_t j = 0; j < p.size(); ++j) {
+            const auto key = static_cast<std::int64_t>(j);
+            const float weight = std::exp(p[j] - head.logsumexp(t));
+            float grad = -along;
+            for (std::int64_t d = 0; d < s.size; ++d) grad += head.grad_o(t, d) * head.v(key, d);
+            grad *= weight / std::sqrt(static_cast<float>(s.size));
+            for (std::int64_t d = 0; d < s.size; ++d) {
+                grad_q[at(d)] += grad * head.k(key, d);
+                grad_k[at(key * s.size + d)] += grad * head.q(t, d);
+                grad_v[at(key * s.size + d)] += weight * head.grad_o(t, d);
+            }
+        }
+        for (std::int64_t d = 0; d < s.size; ++d)
+            store_at(head.args.grad_q, s.dtype, head.place(s.queries, s.q_row, t, d), grad_q[at(d)]);
+    }
+    for (std::int64_t j = 0; j < s.keys; ++j)
+        for (std::int64_t d = 0; d < s.size; ++d) {
+            store_at(head.args.grad_k, s.dtype, head.place(s.keys, s.k_row, j, d),
+                     grad_k[at(j * s.size + d)]);
+            store_at(head.args.grad_v, s.dtype, head.place(s.keys, s.v_row, j, d),
+                     grad_v[at(j * s.size + d)]);
+        }
+}
+
+}  // namespace
+
+void host_attention(const AttentionSpec& s, const AttentionArgs& args) {
+    for (std::int64_t b = 0; b < s.batch; ++b)
+        for (std::int64_t h = 0; h < s.heads; ++h) {
+            const HostHead head{s, args, b, h};
+            if (s.backward) {
+                attend_backward(head);
+                continue;
+            }
+            for (std::int64_t t = 0; t < s.queries; ++t) attend(head, t);
+        }
 }
 
 }  // namespace mpt::gpu

@@ -7,5 +7,6 @@ namespace mpt::gpu {
 
 void host_product(const ProductSpec& spec, const ProductArgs& args);
 void host_convolution(const ConvolutionSpec& spec, const ConvolutionArgs& args);
+void host_attention(const AttentionSpec& spec, const AttentionArgs& args);
 
 }  // namespace mpt::gpu

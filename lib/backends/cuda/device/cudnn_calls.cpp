@@ -1,0 +1,180 @@
+// What the device runs by cuDNN: convolutions and attention, planned for it.
+#include <algorithm>
+
+#include "backends/cuda/device/cublaslt.h"
+#include "backends/cuda/device/cuda_device.h"
+#include "backends/cuda/device/cudnn_attention.h"
+#include "backends/cuda/device/cudnn_convolution.h"
+#include "backends/cuda/device/cudnn_runner.h"
+#include "backends/cuda/spec_text.h"
+
+namespace mpt::gpu {
+
+namespace {
+
+std::size_t rounded(std::size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+// The vectors of channels that a fusion wants beside those it is called with, in the workspace: scale and
+// shift in the type of the data, and what cuDNN writes that nobody reads.
+struct VectorScratch {
+    std::size_t scale = 0, shift = 0, scratch[3] = {}, bytes = 0;
+    VectorScratch(const ConvolutionSpec& s, const ConvolutionIds& ids) {
+        const auto take = [this](std::size_t count) {
+            const std::size_t at = bytes;
+            bytes += rounded(count);
+            return at;
+        };
+        const auto channels = static_cast<std::size_t>(s.c);
+        if (narrows_vectors(s)) {
+            scale = take(channels * size_of(s.dtype));
+            shift = take(channels * size_of(s.dtype));
+        }
+        for (std::size_t i = 0; i < 3; ++i)
+            if (ids.scratch[i] != 0) scratch[i] = take(channels * sizeof(float));
+    }
+    static bool narrows_vectors(const ConvolutionSpec& s) {
+        return s.fusion.affine && s.kind != ConvolutionKind::kBackwardData && s.dtype != DType::f32;
+    }
+};
+
+std::vector<CudnnRunner::Measured> measured(const ConvolutionSpec& s, const ConvolutionIds& ids) {
+    const std::size_t bytes = size_of(s.dtype);
+    const auto elements = [&](std::int64_t count) { return static_cast<std::size_t>(count) * bytes; };
+    const std::size_t x = elements(s.n * s.h * s.w * s.c), w = elements(s.k * s.r * s.s * s.c);
+    const std::size_t y = elements(s.n * s.p * s.q * s.k);
+    const std::size_t vector = rounded(static_cast<std::size_t>(std::max(s.c, s.k)) * sizeof(float));
+    const std::size_t most = std::max({x, w, y});
+    std::vector<CudnnRunner::Measured> tensors = {{ids.first, most}, {ids.second, most}, {ids.result, most}};
+    for (const CudnnGraph::Id id : {ids.addend, ids.masked})
+        if (id != 0) tensors.push_back({id, most});
+    for (const CudnnGraph::Id id : {ids.scale, ids.shift, ids.sum, ids.sum_of_products, ids.zeros, ids.ones,
+                                    ids.scratch[0], ids.scratch[1], ids.scratch[2]})
+        if (id != 0) tensors.push_back({id, vector});
+    return tensors;
+}
+
+Bindings bound(const ConvolutionSpec& s, const ConvolutionIds& ids, const ConvolutionArgs& a,
+               const VectorScratch& scratch, const Memory* constants) {
+    const auto plain = [](const void* data) { return const_cast<void*>(data); };
+    auto* workspace = static_cast<std::byte*>(a.workspace);
+    Bindings b = {{ids.first, plain(a.first)},   {ids.second, plain(a.second)}, {ids.result, a.result},
+                  {ids.addend, plain(a.addend)}, {ids.masked, plain(a.masked)}, {ids.scale, plain(a.scale)},
+                  {ids.shift, plain(a.shift)}};
+    if (VectorScratch::narrows_vectors(s)) {
+        b[5].second = workspace + scratch.scale;
+        b[6].second = workspace + scratch.shift;
+    }
+    if (ids.sum != 0) {
+        const std::int64_t channels = s.kind == ConvolutionKind::kForward ? s.k : s.c;
+        b.emplace_back(ids.sum, a.sums);
+        b.emplace_back(ids.sum_of_products, a.sums + channels);
+    }
+    for (std::size_t i = 0; i < 3; ++i) b.emplace_back(ids.scratch[i], workspace + scratch.scratch[i]);
+    if (ids.zeros != 0) {
+        b.emplace_back(ids.zeros, constants->data());
+        b.emplace_back(ids.ones, constants->data() + rounded(static_cast<std::size_t>(s.c) * sizeof(float)));
+    }
+    return b;
+}
+
+// Zeros, then ones, each a vector of channels that begins on 256 bytes.
+std::shared_ptr<Memory> upload_constants(CudaDevice& device, std::int64_t channels) {
+    const std::size_t stride = rounded(static_cast<std::size_t>(channels) * sizeof(float)) / sizeof(float);
+    std::vector<float> values(2 * stride, 0.0f);
+    std::fill(values.begin() + static_cast<std::ptrdiff_t>(stride), values.end(), 1.0f);
+    return upload(device, values);
+}
+
+}  // namespace
+
+Planned<ConvolutionArgs> plan_convolution(CudnnRunner& runner, CudaDevice& device,
+                                          const ConvolutionSpec& spec) {
+    Planned<ConvolutionArgs> planned;
+    auto graph = std::make_shared<CudnnGraph>();
+    const ConvolutionIds ids = add_convolution(*graph, spec);
+    PlanWishes wishes = plan_wishes(device, text_of(spec));
+    wishes.tensor_cores = spec.dtype != DType::f32 || spec.tf32;
+    const std::vector<CudnnPlan> plans = graph->plans(runner.target(), wishes, &planned.refusal);
+    if (plans.empty()) return planned;
+    const CudnnPlan plan = runner.choose(device, *graph, text_of(spec), plans, measured(spec, ids));
+    const VectorScratch scratch(spec, ids);
+    const std::shared_ptr<Memory> constants = ids.zeros == 0 ? nullptr : upload_constants(device, spec.c);
+    planned.workspace_bytes = scratch.bytes + static_cast<std::size_t>(plan.workspace_bytes);
+    planned.description = plan.description();
+    planned.run = [&runner, &device, spec, graph, ids, plan, scratch, constants](const ConvolutionArgs& a) {
+        auto* workspace = static_cast<std::byte*>(a.workspace);
+        if (VectorScratch::narrows_vectors(spec)) {
+            narrow_bias(device, spec.dtype, spec.c, a.scale, workspace + scratch.scale);
+            narrow_bias(device, spec.dtype, spec.c, a.shift, workspace + scratch.shift);
+        }
+        runner.run(*graph, plan, bound(spec, ids, a, scratch, constants.get()), workspace + scratch.bytes);
+    };
+    return planned;
+}
+
+Planned<AttentionArgs> plan_attention(CudnnRunner& runner, CudaDevice& device, const AttentionSpec& s) {
+    Planned<AttentionArgs> planned;
+    if (s.dtype != DType::f16 && s.dtype != DType::bf16) {
+        planned.refusal = "cuDNN's attention takes f16 and bf16";
+        return planned;
+    }
+    auto graph = std::make_shared<CudnnGraph>();
+    const SumOrder order = device.settings().deterministic ? SumOrder::kFixed : SumOrder::kAny;
+    const AttentionIds ids = add_attention(*graph, s, order);
+    const std::vector<CudnnPlan> plans =
+        graph->plans(runner.target(), plan_wishes(device, text_of(s)), &planned.refusal);
+    if (plans.empty()) return planned;
+    const auto rows = static_cast<std::size_t>(s.batch * s.heads * s.queries);
+    const std::size_t row_bytes = s.backward ? rounded(rows * sizeof(float)) : 0;
+    const std::size_t sum_bytes =
+        ids.grad_q_sums == 0 ? 0 : rounded(rows * static_cast<std::size_t>(s.size) * sizeof(float));
+    const auto data = [&](std::int64_t positions, std::int64_t row) {
+        return static_cast<std::size_t>(s.batch * positions * row) * size_of(s.dtype);
+    };
+    const std::size_t q = data(s.queries, s.q_row), k = data(s.keys, s.k_row), v = data(s.keys, s.v_row);
+    const std::size_t o = data(s.queries, s.heads * s.size), lengths = static_cast<std::size_t>(s.batch) * 4;
+    std::vector<CudnnRunner::Measured> tensors;
+    for (const auto& [id, bytes] :
+         std::initializer_list<std::pair<CudnnGraph::Id, std::size_t>>{{ids.q, q},
+                                                                       {ids.k, k},
+                                                                       {ids.v, v},
+                                                                       {ids.query_lengths, lengths},
+                                                                       {ids.key_lengths, lengths},
+                                                                       {ids.o, o},
+                                                                       {ids.logsumexp, rows * sizeof(float)},
+                                                                       {ids.grad_o, o},
+                                                                       {ids.grad_q, q},
+                                                                       {ids.grad_k, k},
+                                                                       {ids.grad_v, v},
+                                                                       {ids.row_sums, row_bytes},
+                                                                       {ids.grad_q_sums, sum_bytes}})
+        if (id != 0) tensors.push_back({id, bytes});
+    const CudnnPlan plan = runner.choose(device, *graph, text_of(s), plans, tensors);
+    planned.workspace_bytes = row_bytes + sum_bytes + static_cast<std::size_t>(plan.workspace_bytes);
+    planned.description = plan.description();
+    planned.run = [&runner, &device, graph, ids, plan, row_bytes, sum_bytes](const AttentionArgs& a) {
+        const auto plain = [](const void* pointer) { return const_cast<void*>(pointer); };
+        auto* workspace = static_cast<std::byte*>(a.workspace);
+        device.fill_zero(workspace + row_bytes, sum_bytes);
+        runner.run(*graph, plan,
+                   {{ids.q, plain(a.q)},
+                    {ids.k, plain(a.k)},
+                    {ids.v, plain(a.v)},
+                    {ids.query_lengths, plain(a.query_lengths)},
+                    {ids.key_lengths, plain(a.key_lengths)},
+                    {ids.o, a.o},
+                    {ids.logsumexp, a.logsumexp},
+                    {ids.grad_o, plain(a.grad_o)},
+                    {ids.grad_q, a.grad_q},
+                    {ids.grad_k, a.grad_k},
+                    {ids.grad_v, a.grad_v},
+                    {ids.row_sums, workspace},
+                    {ids.grad_q_sums, workspace + row_bytes}},
+                   workspace + row_bytes + sum_bytes);
+    };
+    return planned;
+}
+
+}  // namespace mpt::gpu

@@ -1,0 +1,81 @@
+#include "backends/cuda/device/cudnn_runner.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "backends/cuda/device/cuda_device.h"
+#include "backends/cuda/journal.h"
+
+namespace mpt::gpu {
+
+namespace {
+
+constexpr int kMostMeasured = 10;
+
+}  // namespace
+
+CudnnRunner::CudnnRunner(int device, cudaStream_t stream) : target_(CudnnTarget::of_device(device)) {
+    check_cudnn(cudnn().create(&handle_), "cudnnCreate");
+    check_cudnn(cudnn().set_stream(handle_, stream), "cudnnSetStream");
+}
+
+CudnnRunner::~CudnnRunner() {
+    cudnn().destroy(handle_);
+}
+
+void CudnnRunner::run(const CudnnGraph& graph, const CudnnPlan& plan, const Bindings& bindings,
+                      void* workspace) const {
+    std::vector<std::int64_t> ids;
+    std::vector<void*> data;
+    for (const auto& [id, memory] : bindings)
+        if (id != 0) ids.push_back(id), data.push_back(memory);
+    // Scalars are read from the host's memory.
+    for (const auto& [id, value] : graph.scalars())
+        ids.push_back(id), data.push_back(const_cast<float*>(&value));
+    Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    const auto count = static_cast<std::int64_t>(ids.size());
+    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids.data());
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data.data());
+    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+    pack.finalize();
+    check_cudnn(cudnn().execute(handle_, plan.plan->get(), pack.get()), "cudnnBackendExecute");
+}
+
+CudnnPlan CudnnRunner::choose(CudaDevice& device, const CudnnGraph& graph, const std::string& what,
+                              const std::vector<CudnnPlan>& plans,
+                              const std::vector<Measured>& tensors) const {
+    std::vector<std::string> keys;
+    std::int64_t workspace_bytes = 0;
+    for (const CudnnPlan& plan : plans) {
+        keys.push_back(plan.key());
+        workspace_bytes = std::max(workspace_bytes, plan.workspace_bytes);
+    }
+    // Made when the first plan is timed.
+    std::optional<Memory> workspace;
+    std::vector<Memory> memories;
+    Bindings bindings;
+    const auto ms = [&](std::size_t index) {
+        if (!workspace) {
+            workspace.emplace(device, static_cast<std::size_t>(workspace_bytes));
+            for (const Measured& tensor : tensors) {
+                memories.emplace_back(device, tensor.bytes);
+                device.fill_zero(memories.back().data(), tensor.bytes);
+                bindings.emplace_back(tensor.id, memories.back().data());
+            }
+        }
+        return device.time([&] { run(graph, plans[index], bindings, workspace->data()); }, 5);
+    };
+    return plans[choose_candidate(device.journal(), device.settings().autotune, what, keys, ms)];
+}
+
+PlanWishes plan_wishes(CudaDevice& device, const std::string& what) {
+    const DeviceSettings& settings = device.settings();
+    PlanWishes wishes;
+    wishes.deterministic = settings.deterministic;
+    wishes.workspace_bytes = settings.workspace_bytes;
+    const bool replays = settings.autotune != Autotune::kOff && device.journal().find(what).has_value();
+    wishes.most = replays || settings.autotune == Autotune::kMeasure ? kMostMeasured : 1;
+    return wishes;
+}
+
+}  // namespace mpt::gpu

@@ -1,0 +1,50 @@
+// cuDNN on one device: plans for graphs, the one that is taken, and running it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cuda/device.h"
+#include "backends/cuda/device/cudnn_graph.h"
+
+namespace mpt::gpu {
+
+class CudaDevice;
+
+// Memory of the tensors of a graph.
+using Bindings = std::vector<std::pair<CudnnGraph::Id, void*>>;
+
+class CudnnRunner {
+  public:
+    CudnnRunner(int device, cudaStream_t stream);
+    ~CudnnRunner();
+    CudnnRunner(const CudnnRunner&) = delete;
+    CudnnRunner& operator=(const CudnnRunner&) = delete;
+
+    const CudnnTarget& target() const { return target_; }
+    void run(const CudnnGraph& graph, const CudnnPlan& plan, const Bindings& bindings, void* workspace) const;
+    // One of the plans, as the settings say; they are timed on scratch memory of `bytes` for each tensor.
+    struct Measured {
+        CudnnGraph::Id id;
+        std::size_t bytes;
+    };
+    CudnnPlan choose(CudaDevice& device, const CudnnGraph& graph, const std::string& what,
+                     const std::vector<CudnnPlan>& plans, const std::vector<Measured>& tensors) const;
+
+  private:
+    cudnnHandle_t handle_ = nullptr;
+    CudnnTarget target_;
+};
+
+// For the call that the journal knows as `what`.
+PlanWishes plan_wishes(CudaDevice& device, const std::string& what);
+
+Planned<ConvolutionArgs> plan_convolution(CudnnRunner& runner, CudaDevice& device,
+                                          const ConvolutionSpec& spec);
+Planned<AttentionArgs> plan_attention(CudnnRunner& runner, CudaDevice& device, const AttentionSpec& spec);
+
+}  // namespace mpt::gpu

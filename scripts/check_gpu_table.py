@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""The table that scripts/check_gpu.sh ends with: check_gpu_table.py RESULTS FORECASTS
+RESULTS has a line `run<TAB>precision<TAB>rate<TAB>unit` for each training; FORECASTS is a folder of
+`mpt-train plan --json` files, RUN.json. MFU and the share of the roofline are the forecast's, by the ratio of
+the rates; published is the fastest published rate of that network, precision and GPU."""
+import json
+import pathlib
+import sys
+
+results, forecasts = map(pathlib.Path, sys.argv[1:])
+HEADER = ("run", "precision", "rate", "", "MFU", "roofline", "forecast", "published")
+WIDTHS = (24, 18, 10, 10, 7, 9, 9, 11)
+
+
+def line(cells):
+    left = "".join(str(cell).ljust(width) for cell, width in zip(cells[:2], WIDTHS))
+    return left + "".join(str(cell).rjust(width) for cell, width in zip(cells[2:], WIDTHS[2:]))
+
+
+def percent(value):
+    return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def judged(run, precision, rate):
+    """MFU, share of the roofline, of our forecast with fused kernels, and of the fastest published rate."""
+    path = forecasts / f"{run}.json"
+    if not path.exists() or not path.read_text().strip():
+        return (None,) * 4
+    plan = json.loads(path.read_text())
+    fused = next((f for f in plan["forecast"]
+                  if f["precision"] == precision and f["kernels"] == "fused" and "per_second" in f), None)
+    model = "resnet50" if run.startswith("resnet50") else "gpt2_124m"
+    published = [row["published"] for row in plan["calibration"]["rows"]
+                 if row["model"] == model and row["precision"] == precision and row["gpu"] in plan["device"]]
+    share = rate / fused["per_second"] if fused else None
+    return (share and share * fused["mfu"], share and share * fused["roofline_share"], share,
+            rate / max(published) if published else None)
+
+
+print(line(HEADER))
+for text in results.read_text().splitlines():
+    run, precision, rate, unit = text.split("\t")
+    try:
+        value = float(rate)
+    except ValueError:
+        print(line((run, precision)) + "  " + rate)
+        continue
+    shares = judged(run, precision, value)
+    print(line((run, precision, f"{value:.1f}", unit, *map(percent, shares))))
