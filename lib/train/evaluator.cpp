@@ -6,6 +6,7 @@
 
 #include "train/resume.h"
 #include "train/run_setup.h"
+#include "train/text_tokenizer.h"
 
 namespace mpt {
 namespace {
@@ -72,7 +73,8 @@ std::vector<std::string> trained_class_names(const std::string& checkpoint) {
 std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
                                                  const StopFlag* stop) {
     check_supported(config);
-    const std::unique_ptr<RunData> data = open_data(config, trained_class_names(checkpoint));
+    const std::unique_ptr<RunData> data =
+        open_data(config, {trained_class_names(checkpoint), tokenizer_of_checkpoint(checkpoint)});
     TrainingProgram program(config, data->description, num_threads(config));
     expect_batches(program, *data, {});
     program.check_fits(program.available_bytes());

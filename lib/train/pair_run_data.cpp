@@ -75,22 +75,28 @@ std::vector<ParallelText::Pair> first_of(std::vector<ParallelText::Pair> pairs,
     return pairs;
 }
 
-void measure_targets(Pairs& pairs, std::span<const ParallelText::Pair> text) {
-    double characters = 0, bytes = 0;
-    for (const ParallelText::Pair& pair : text) {
-        characters += static_cast<double>(num_characters(pair.target));
-        bytes += static_cast<double>(pair.target.size());
+// Of the pairs that are evaluated, and of as much of them as is: long ones may be left out or cut.
+void measure_targets(Pairs& pairs) {
+    double characters = 0, bytes = 0, targets = 0;
+    for (std::int64_t i = 0; i < pairs.validation.num_pairs(); ++i) {
+        const auto target = pairs.validation.target(i);
+        const std::string text = pairs.tokenizer->decode(target);
+        characters += static_cast<double>(num_characters(text));
+        bytes += static_cast<double>(text.size());
+        targets += static_cast<double>(target.size()) + 1;  // the end
     }
-    double targets = 0;
-    for (std::int64_t i = 0; i < pairs.validation.num_pairs(); ++i)
-        targets += static_cast<double>(pairs.validation.target(i).size()) + 1;  // the end
     pairs.characters_per_target = characters / std::max(targets, 1.0);
     pairs.bytes_per_target = bytes / std::max(targets, 1.0);
 }
 
 Pairs encode_text(const RunConfig& config, const ParallelText& text, std::vector<ParallelText::Pair> train,
-                  std::vector<ParallelText::Pair> validation, const std::string& validation_origin) {
+                  std::vector<ParallelText::Pair> validation, const std::string& validation_origin,
+                  std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
+    if (config.model.context < 2)
+        throw Error(ExitCode::kUsage,
+                    "model.context: 1 holds no token beside the end of a sentence; an "
+                    "encoder-decoder takes at least 2");
     train = first_of(std::move(train), data.train_limit);
     validation = first_of(std::move(validation), data.eval_limit);
     std::vector<std::string> lines;
@@ -100,7 +106,7 @@ Pairs encode_text(const RunConfig& config, const ParallelText& text, std::vector
     }
     Pairs pairs;
     pairs.origin = text.origin();
-    pairs.tokenizer = open_pair_tokenizer(data, lines);
+    pairs.tokenizer = trained != nullptr ? std::move(trained) : open_pair_tokenizer(data, lines);
     pairs.specials = pair_specials(*pairs.tokenizer);
     pairs.vocabulary = vocabulary_of(config.model, pairs.tokenizer.get(), 0);
     const LengthLimit limit{
@@ -116,7 +122,7 @@ Pairs encode_text(const RunConfig& config, const ParallelText& text, std::vector
     };
     pairs.train = encode(train, pairs.origin, "training pairs");
     pairs.validation = encode(validation, validation_origin, "validation pairs");
-    measure_targets(pairs, validation);
+    measure_targets(pairs);
     for (const ParallelText::Pair& pair : validation) {
         pairs.validation_sources.emplace_back(pair.source);
         pairs.validation_references.emplace_back(pair.target);
@@ -124,24 +130,25 @@ Pairs encode_text(const RunConfig& config, const ParallelText& text, std::vector
     return pairs;
 }
 
-Pairs read_parallel(const RunConfig& config) {
+Pairs read_parallel(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     const ParallelText text = read_pairs(data.path, data.source_path, data.target_path);
     if (data.validation_path.empty() && data.validation_source_path.empty())
         return encode_text(config, text,
                            select_pairs(text.pairs(), PairSide::kTrain, data.validation_fraction),
                            select_pairs(text.pairs(), PairSide::kValidation, data.validation_fraction),
-                           text.origin() + ", validation part");
+                           text.origin() + ", validation part", std::move(trained));
     const ParallelText validation =
         read_pairs(data.validation_path, data.validation_source_path, data.validation_target_path);
-    return encode_text(config, text, text.pairs(), validation.pairs(), validation.origin());
+    return encode_text(config, text, text.pairs(), validation.pairs(), validation.origin(),
+                       std::move(trained));
 }
 
-Pairs open_pairs(const RunConfig& config) {
+Pairs open_pairs(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     if (data.type == DataType::kSynthetic) return make_synthetic(config);
     const std::string& first = data.path.empty() ? data.source_path : data.path;
-    if (!first.empty() && fs::exists(first)) return read_parallel(config);
+    if (!first.empty() && fs::exists(first)) return read_parallel(config, std::move(trained));
     if (data.if_missing == IfMissing::kError)
         throw Error(ExitCode::kData, first +
                                          ": there is no such file; scripts/prepare_text.sh makes the files "
@@ -230,7 +237,8 @@ struct PairRunData::State {
     Pairs pairs;
     std::vector<PairBucket> train_buckets, validation_buckets;
 
-    explicit State(const RunConfig& c) : config(c), pairs(open_pairs(c)) {
+    State(const RunConfig& c, std::shared_ptr<const Tokenizer> trained)
+        : config(c), pairs(open_pairs(c, std::move(trained))) {
         const BucketOptions options{std::max<std::int64_t>(c.train.batch_tokens / c.train.accumulate, 1),
                                     c.data.buckets, kLengthMultiple};
         train_buckets = choose_buckets(pairs.train, options);
@@ -247,7 +255,8 @@ struct PairRunData::State {
     }
 };
 
-PairRunData::PairRunData(const RunConfig& config) : state_(std::make_unique<State>(config)) {
+PairRunData::PairRunData(const RunConfig& config, std::shared_ptr<const Tokenizer> trained)
+    : state_(std::make_unique<State>(config, std::move(trained))) {
     const State& s = *state_;
     warnings = s.pairs.warnings;
     DataDescription& d = description;
@@ -314,8 +323,8 @@ std::unique_ptr<BatchFeed> PairRunData::evaluation_feed() const {
         StreamPosition{}, 1);
 }
 
-std::unique_ptr<RunData> open_pair_data(const RunConfig& config) {
-    return std::make_unique<PairRunData>(config);
+std::unique_ptr<RunData> open_pair_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
+    return std::make_unique<PairRunData>(config, std::move(trained));
 }
 
 }  // namespace mpt

@@ -12,7 +12,8 @@ namespace mpt {
 
 class PairRunData : public RunData {
   public:
-    explicit PairRunData(const RunConfig& config);
+    // `trained`: a checkpoint's tokenizer, or null.
+    PairRunData(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
     ~PairRunData() override;
 
     Unit unit() const override { return Unit::kTokens; }

@@ -69,12 +69,17 @@ class RunData {
     virtual std::unique_ptr<BatchFeed> evaluation_feed() const = 0;
 };
 
+// What a checkpoint was trained with, and its weights mean something only with.
+struct TrainedWith {
+    std::vector<std::string> class_names;        // which labels of pictures are counted in
+    std::shared_ptr<const Tokenizer> tokenizer;  // in place of the one that the config or the text makes
+};
+
 // Error(kData), Error(kUsage).
-// `class_names`: those a checkpoint was trained with, which labels of pictures are counted in.
-std::unique_ptr<RunData> open_data(const RunConfig& config, const std::vector<std::string>& class_names = {});
+std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained = {});
 std::unique_ptr<RunData> open_image_data(const RunConfig& config,
                                          const std::vector<std::string>& class_names);
-std::unique_ptr<RunData> open_token_data(const RunConfig& config);
-std::unique_ptr<RunData> open_pair_data(const RunConfig& config);
+std::unique_ptr<RunData> open_token_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
+std::unique_ptr<RunData> open_pair_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
 
 }  // namespace mpt

@@ -103,16 +103,16 @@ std::int64_t evaluation_batch(const RunConfig& config) {
     return config.train.eval_batch_size.value_or(config.train.micro_batch());
 }
 
-std::unique_ptr<RunData> open_data(const RunConfig& config, const std::vector<std::string>& class_names) {
+std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained) {
     switch (config.model.type) {
         case ModelType::kGpt:
-            return open_token_data(config);
+            return open_token_data(config, trained.tokenizer);
         case ModelType::kTransformer:
-            return open_pair_data(config);
+            return open_pair_data(config, trained.tokenizer);
         case ModelType::kResnet:
             break;
     }
-    return open_image_data(config, class_names);
+    return open_image_data(config, trained.class_names);
 }
 
 void expect_batches(TrainingProgram& program, const RunData& data, const StreamPosition& start) {

@@ -76,6 +76,16 @@ std::shared_ptr<const Tokenizer> open_token_file_tokenizer(const DataConfig& dat
         "to the one");
 }
 
+std::shared_ptr<const Tokenizer> tokenizer_of_checkpoint(const std::string& checkpoint) {
+    const fs::path folder = fs::path(checkpoint) / "tokenizer";
+    if (!fs::exists(folder)) return nullptr;
+    try {
+        return load_tokenizer(folder.string());
+    } catch (const Error& error) {
+        throw Error(ExitCode::kCheckpoint, std::string(error.what()) + "; take another checkpoint");
+    }
+}
+
 std::int64_t vocabulary_of(const ModelConfig& model, const Tokenizer* tokenizer, std::int64_t otherwise) {
     const std::int64_t known = tokenizer != nullptr ? tokenizer->vocabulary_size() : otherwise;
     const std::int64_t wanted = model.vocabulary_size.value_or(known);

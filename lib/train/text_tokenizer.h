@@ -23,6 +23,9 @@ std::shared_ptr<const Tokenizer> open_pair_tokenizer(const DataConfig& data,
 // For token files: only to show text; null without tokenizer_path.
 std::shared_ptr<const Tokenizer> open_token_file_tokenizer(const DataConfig& data);
 
+// The one that a checkpoint's directory holds, or null. Throws Error(kCheckpoint) when it cannot be read.
+std::shared_ptr<const Tokenizer> tokenizer_of_checkpoint(const std::string& checkpoint);
+
 // model.vocabulary_size, or what the tokenizer has. Throws Error(kUsage) when the tokenizer has more.
 std::int64_t vocabulary_of(const ModelConfig& model, const Tokenizer* tokenizer, std::int64_t otherwise);
 

@@ -55,7 +55,7 @@ void measure_text(Tokens& tokens, std::string_view validation) {
     tokens.bytes_per_target = static_cast<double>(validation.size()) / count;
 }
 
-Tokens read_text(const RunConfig& config) {
+Tokens read_text(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     const std::string text = read_text_file(data.path);
     const std::string other = data.validation_path.empty() ? "" : read_text_file(data.validation_path);
@@ -63,7 +63,9 @@ Tokens read_text(const RunConfig& config) {
     if (data.validation_path.empty()) split = split_last(text, data.validation_fraction);
     Tokens tokens;
     tokens.origin = data.path;
-    tokens.tokenizer = open_text_tokenizer(data, other.empty() ? text : text + other, split.train);
+    tokens.tokenizer = trained != nullptr
+                           ? std::move(trained)
+                           : open_text_tokenizer(data, other.empty() ? text : text + other, split.train);
     tokens.vocabulary = vocabulary_of(config.model, tokens.tokenizer.get(), 0);
     tokens.train = TokenStream::from_ids(tokens.tokenizer->encode(split.train));
     tokens.validation = TokenStream::from_ids(tokens.tokenizer->encode(split.validation));
@@ -71,11 +73,11 @@ Tokens read_text(const RunConfig& config) {
     return tokens;
 }
 
-Tokens read_token_files(const RunConfig& config) {
+Tokens read_token_files(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     Tokens tokens;
     tokens.origin = data.path;
-    tokens.tokenizer = open_token_file_tokenizer(data);
+    tokens.tokenizer = trained != nullptr ? std::move(trained) : open_token_file_tokenizer(data);
     tokens.vocabulary = vocabulary_of(config.model, tokens.tokenizer.get(), kGpt2Vocabulary);
     const auto limit = static_cast<std::int32_t>(tokens.vocabulary);
     const TokenStream all = open_token_shards(token_shard_paths(data.path), limit);
@@ -97,11 +99,12 @@ Tokens read_token_files(const RunConfig& config) {
     return tokens;
 }
 
-Tokens open_tokens(const RunConfig& config, std::int64_t length) {
+Tokens open_tokens(const RunConfig& config, std::int64_t length, std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     if (data.type == DataType::kSynthetic) return make_synthetic(config, length);
     if (!data.path.empty() && fs::exists(data.path))
-        return data.type == DataType::kText ? read_text(config) : read_token_files(config);
+        return data.type == DataType::kText ? read_text(config, std::move(trained))
+                                            : read_token_files(config, std::move(trained));
     if (data.if_missing == IfMissing::kError)
         throw Error(ExitCode::kData, data.path + ": there is no such " +
                                          (data.type == DataType::kText ? "file" : "file or folder") +
@@ -189,10 +192,10 @@ class SequentialFeed : public BatchFeed {
 
 class TokenRunData : public RunData {
   public:
-    explicit TokenRunData(const RunConfig& config)
+    TokenRunData(const RunConfig& config, std::shared_ptr<const Tokenizer> trained)
         : config_(config),
           length_(config.data.sequence_length.value_or(config.model.context)),
-          tokens_(open_tokens(config, length_)) {
+          tokens_(open_tokens(config, length_, std::move(trained))) {
         if (!tokens_.warning.empty()) warnings.push_back(tokens_.warning);
         check_window_fits(tokens_.train, length_, tokens_.origin + ", training part");
         limit_validation();
@@ -237,7 +240,8 @@ class TokenRunData : public RunData {
     WindowShape evaluation_shape() const { return {evaluation_batch(config_), length_}; }
     // The first data.eval_limit windows; a validation part that is too short is refused.
     void limit_validation() {
-        check_window_fits(tokens_.validation, 1, tokens_.origin + ", validation part");
+        const std::string& path = config_.data.validation_path;
+        check_window_fits(tokens_.validation, 1, path.empty() ? tokens_.origin + ", validation part" : path);
         if (!config_.data.eval_limit) return;
         const std::int64_t wanted = *config_.data.eval_limit * length_ + 1;
         if (wanted < tokens_.validation.num_tokens())
@@ -251,8 +255,8 @@ class TokenRunData : public RunData {
 
 }  // namespace
 
-std::unique_ptr<RunData> open_token_data(const RunConfig& config) {
-    return std::make_unique<TokenRunData>(config);
+std::unique_ptr<RunData> open_token_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
+    return std::make_unique<TokenRunData>(config, std::move(trained));
 }
 
 }  // namespace mpt

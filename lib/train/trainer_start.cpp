@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "dataset/text/tokenizer.h"
 #include "train/durable_file.h"
+#include "train/text_tokenizer.h"
 #include "train/trainer_state.h"
 
 namespace mpt {
@@ -66,7 +67,9 @@ std::vector<ExtraFile> tokenizer_files(const RunTokenizers& tokenizers) {
 bool Trainer::prepare() {
     check_supported(config_);
     start_ = find_start(directory_, request_.resume, request_.existing);
-    data_ = open_data(config_);
+    TrainedWith trained;
+    if (start_.checkpoint) trained.tokenizer = tokenizer_of_checkpoint(start_.checkpoint->head.path.string());
+    data_ = open_data(config_, trained);
     if (must_stop()) return false;
     const StreamPosition position = start_.checkpoint ? start_.checkpoint->state.position : StreamPosition{};
     program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_),

@@ -109,6 +109,56 @@ TEST_CASE("evaluating a checkpoint of text gives the run's own evaluation, and i
     CHECK(tokenizer->decode(tokenizer->encode("the cat")) == "the cat");
 }
 
+TEST_CASE("a checkpoint's tokenizer encodes whatever text it is evaluated or resumed on") {
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(ModelType::kGpt, folder, "run");
+    test::run(config);
+    const std::string checkpoint = test::checkpoint_at(folder / "run", 4).string();
+    // Fewer characters than the model knows: its own numbers for them, not new ones.
+    test::write_file(folder / "few.txt",
+                     "the cat sees the cat. the cat sees the cat. the cat sees the cat.\n");
+    RunConfig other = config;
+    other.data.path = other.data.validation_path = (folder / "few.txt").string();
+    const auto few = evaluate_checkpoint(other, checkpoint, nullptr);
+    REQUIRE(few);
+    // The same line behind the training text, where every character is known anyway.
+    test::write_file(folder / "both.txt", test::small_text(300));
+    other.data.path = (folder / "both.txt").string();
+    CHECK(evaluate_checkpoint(other, checkpoint, nullptr)->loss == few->loss);
+    // A character that was not there in training.
+    test::write_file(folder / "new.txt", test::small_text(300) + "\u03a9");
+    other.data.path = (folder / "new.txt").string();
+    other.data.validation_path.clear();
+    const auto evaluate = [&] { evaluate_checkpoint(other, checkpoint, nullptr); };
+    CHECK_THAT(test::error_of(ExitCode::kData, evaluate), Catch::Contains("\u03a9"));
+    other.train.steps = 6;
+    const auto resume = [&] { test::run(other, {.resume = ResumeKind::kAuto}); };
+    CHECK_THAT(test::error_of(ExitCode::kData, resume), Catch::Contains("\u03a9"));
+}
+
+TEST_CASE("pairs: a learned vocabulary stays the checkpoint's, and bits are of what is evaluated") {
+    const test::ScratchFolder folder;
+    const RunConfig config = config_for(ModelType::kTransformer, folder, "run");
+    test::run(config);
+    const std::string checkpoint = test::checkpoint_at(folder / "run", 4).string();
+    // Validation files of their own make the training part another one, and so what would be learned from it.
+    test::write_file(folder / "few.tsv", test::small_pairs(20));
+    RunConfig other = config;
+    other.data.validation_path = (folder / "few.tsv").string();
+    const auto few = evaluate_checkpoint(other, checkpoint, nullptr);
+    REQUIRE(few);
+    test::write_file(folder / "train.tsv", "quite other words\tstehen nun hier\n" + test::small_pairs(90));
+    other.data.path = (folder / "train.tsv").string();
+    CHECK(evaluate_checkpoint(other, checkpoint, nullptr)->loss == few->loss);
+    // A pair that is left out, as it is too long, does not count among the characters.
+    std::string words;
+    for (int i = 0; i < 400; ++i) words += "the house ";
+    test::write_file(folder / "few.tsv", test::small_pairs(20) + words + "\t" + words + "\n");
+    const auto with_long = evaluate_checkpoint(other, checkpoint, nullptr);
+    CHECK(with_long->loss == few->loss);
+    CHECK(with_long->bits_per_character == few->bits_per_character);
+}
+
 TEST_CASE("H21: line ends make no difference") {
     const test::ScratchFolder folder;
     test::write_file(folder / "lf.txt", test::small_text(200));
