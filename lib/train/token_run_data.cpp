@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -73,6 +74,25 @@ Tokens read_text(const RunConfig& config, std::shared_ptr<const Tokenizer> train
     return tokens;
 }
 
+// Of a folder that nanoGPT or llm.c wrote: val.bin, fineweb_val_000000.bin.
+bool is_validation_file(const std::string& path) {
+    const std::string name = fs::path(path).stem().string();
+    return name.starts_with("val") || name.find("_val") != std::string::npos;
+}
+
+// The shards to train on and, where the folder has both kinds, those to evaluate on.
+struct ShardPaths {
+    std::vector<std::string> train, validation;
+};
+ShardPaths shard_paths(const std::string& path) {
+    ShardPaths paths{token_shard_paths(path), {}};
+    const auto end = std::ranges::stable_partition(paths.train, std::not_fn(is_validation_file)).begin();
+    if (end == paths.train.begin()) return paths;
+    paths.validation.assign(end, paths.train.end());
+    paths.train.erase(end, paths.train.end());
+    return paths;
+}
+
 Tokens read_token_files(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     Tokens tokens;
@@ -80,10 +100,12 @@ Tokens read_token_files(const RunConfig& config, std::shared_ptr<const Tokenizer
     tokens.tokenizer = trained != nullptr ? std::move(trained) : open_token_file_tokenizer(data);
     tokens.vocabulary = vocabulary_of(config.model, tokens.tokenizer.get(), kGpt2Vocabulary);
     const auto limit = static_cast<std::int32_t>(tokens.vocabulary);
-    const TokenStream all = open_token_shards(token_shard_paths(data.path), limit);
-    if (!data.validation_path.empty()) {
+    const ShardPaths paths = shard_paths(data.path);
+    const TokenStream all = open_token_shards(paths.train, limit);
+    if (!data.validation_path.empty() || !paths.validation.empty()) {
         tokens.train = all;
-        tokens.validation = open_token_shards(token_shard_paths(data.validation_path), limit);
+        tokens.validation = open_token_shards(
+            data.validation_path.empty() ? paths.validation : token_shard_paths(data.validation_path), limit);
     } else {
         const std::int64_t train = train_count(all.num_tokens(), data.validation_fraction);
         tokens.train = all.slice(0, train);

@@ -159,6 +159,33 @@ TEST_CASE("pairs: a learned vocabulary stays the checkpoint's, and bits are of w
     CHECK(with_long->bits_per_character == few->bits_per_character);
 }
 
+TEST_CASE("a folder of shards as nanoGPT writes it: val.bin is evaluated, and not trained on") {
+    const test::ScratchFolder folder;
+    const auto shard = [&](const std::string& name, int count, int first) {
+        std::string bytes;
+        for (int i = 0; i < count; ++i) bytes += {static_cast<char>((first + i) % 50), '\0'};
+        test::write_file(folder / name, bytes);
+    };
+    for (const char* name : {"both", "one", "other"}) fs::create_directories(folder / name);
+    shard("both/train.bin", 2000, 0);
+    shard("both/val.bin", 600, 7);
+    shard("one/train.bin", 2000, 0);
+    shard("other/held_back.bin", 600, 7);
+    RunConfig config = config_for(ModelType::kGpt, folder, "both_run");
+    config.model.vocabulary_size = 50;
+    config.data.type = DataType::kTokens;
+    config.data.path = (folder / "both").string();
+    test::run(config);
+    RunConfig apart = config;
+    apart.output_dir = (folder / "apart_run").string();
+    apart.data.path = (folder / "one").string();
+    apart.data.validation_path = (folder / "other").string();
+    test::run(apart);
+    for (const char* kind : {"train", "eval"})
+        CHECK(test::column(rows_of(folder / "both_run", kind), "loss") ==
+              test::column(rows_of(folder / "apart_run", kind), "loss"));
+}
+
 TEST_CASE("H21: line ends make no difference") {
     const test::ScratchFolder folder;
     test::write_file(folder / "lf.txt", test::small_text(200));
