@@ -1,7 +1,7 @@
 #include "study/cpu_probe.h"
 
 #include <algorithm>
-#include <bit>
+#include <cstdlib>
 #include <map>
 #include <optional>
 
@@ -18,8 +18,8 @@ namespace mpt {
 namespace {
 
 constexpr int kTries = 5;                       // the fastest counts: others were disturbed
-constexpr double kProbeSeconds = 4e-3;          // that one run of a node is aimed at
-constexpr double kBudgetSeconds = 0.8;          // of all kinds together
+constexpr double kProbeSeconds = 5e-3;          // that one run of a node is aimed at
+constexpr double kBudgetSeconds = 1.0;          // of all kinds together
 constexpr std::int64_t kMostBytes = 512 << 20;  // of one node's values
 
 // The rate of a thread while all are at work: the mean of what each reached at best. A run takes some 50 us,
@@ -75,7 +75,7 @@ class NodeRun {
             out[static_cast<std::size_t>(alias.output)] = in[static_cast<std::size_t>(alias.input)];
         const std::int64_t workspace = bytes;
         arena_ =
-            cpu::Arena(bytes + static_cast<std::int64_t>(kernel_.workspace_bytes) + 64, false, num_threads);
+            cpu::Arena(bytes + static_cast<std::int64_t>(kernel_.workspace_bytes) + 64, true, num_threads);
         for (std::size_t i = 0; i < in.size(); ++i) {
             inputs_.push_back(in[i] < 0 ? nullptr : arena_.data() + in[i]);
             if (in[i] < 0 || !is_float(graph.type(node.inputs[i]).dtype)) continue;
@@ -152,16 +152,30 @@ class Prober {
         return {*least, *most};
     }
 
-    // None where the time is up, or fewer rows mean another kernel.
+    // At the family's micro-batch, from two smaller ones: what a call costs whatever its rows, as packing and
+    // transforming weights, is told from what each row costs. None where the time is up, or fewer rows mean
+    // another kernel.
     std::optional<double> seconds_each(const PlannedStep& step) {
         const std::size_t n = static_cast<std::size_t>(step.node);
-        const double full = roofline_seconds(work_[n], machine_);
-        const double share = std::min(1.0, kProbeSeconds / std::max(full, 1e-9));
-        const auto wanted =
-            static_cast<std::uint64_t>(std::max(1.0, share * static_cast<double>(family_.micro_batch())));
-        const auto rows = static_cast<std::int64_t>(std::bit_floor(wanted));
-        const double expected = full * static_cast<double>(rows) / static_cast<double>(family_.micro_batch());
-        if (now_seconds() + 3 * expected > until_) return std::nullopt;
+        const std::int64_t all = family_.micro_batch(), threads = machine_.num_threads;
+        const double row = std::max(roofline_seconds(work_[n], machine_) / static_cast<double>(all), 1e-9);
+        // A multiple of the threads, so that all have the same to do.
+        std::int64_t rows = static_cast<std::int64_t>(kProbeSeconds / row) / (2 * threads) * 2 * threads;
+        rows = std::min(std::max(rows, 2 * threads), all);
+        if (now_seconds() + 4 * row * static_cast<double>(rows) > until_) return std::nullopt;
+        const std::optional<double> more = seconds_at(step, rows);
+        const double units = work_[n].product_flops > 0 ? work_[n].product_flops : work_[n].bytes;
+        if (!more || units <= 0) return std::nullopt;
+        if (rows == all) return *more / units;
+        const double scaled = *more * static_cast<double>(all) / static_cast<double>(rows);
+        const std::optional<double> less = seconds_at(step, rows / 2);
+        if (!less) return scaled / units;
+        const double each = (*more - *less) / static_cast<double>(rows - rows / 2);
+        const double there = *more + each * static_cast<double>(all - rows);
+        // Never better than twice as fast as the plain proportion: that would be noise.
+        return std::clamp(there, 0.5 * scaled, scaled) / units;
+    }
+    std::optional<double> seconds_at(const PlannedStep& step, std::int64_t rows) {
         const Graph& graph = at(rows);
         const Node& node = graph.node(step.node);
         if (bytes_of(graph, node) > kMostBytes) return std::nullopt;
@@ -170,27 +184,20 @@ class Prober {
         if (kernel == nullptr || kernel->name != step.kernel) return std::nullopt;
         PreparedKernel prepared = kernel->prepare(signature);
         if (prepared.description != step.prepared.description) return std::nullopt;
-        std::optional<NodeRun> place;
+        std::optional<NodeRun> run;
         try {
-            place.emplace(graph, node, std::move(prepared), machine_.num_threads);
+            run.emplace(graph, node, std::move(prepared), machine_.num_threads);
         } catch (const Error&) {
             return std::nullopt;
         }
-        const NodeRun& run = *place;
-        run.seconds();
-        double best = run.seconds();
-        for (int t = 2; t < kTries && best < kProbeSeconds; ++t) best = std::min(best, run.seconds());
-        const std::vector<NodeWork>& work_there = works_.at(rows);
-        const double units =
-            work_there[n].product_flops > 0 ? work_there[n].product_flops : work_there[n].bytes;
-        return units > 0 ? std::optional(best / units) : std::nullopt;
+        run->seconds();
+        double best = run->seconds();
+        for (int t = 2; t < kTries && best < kProbeSeconds / 2; ++t) best = std::min(best, run->seconds());
+        return best;
     }
     const Graph& at(std::int64_t rows) {
         const auto [found, fresh] = graphs_.try_emplace(rows);
-        if (fresh) {
-            found->second = family_.at(rows);
-            works_[rows] = work_of(found->second);
-        }
+        if (fresh) found->second = family_.at(rows);
         return found->second;
     }
 
@@ -200,7 +207,6 @@ class Prober {
     CpuMachine& machine_;
     double until_;
     std::map<std::int64_t, Graph> graphs_;
-    std::map<std::int64_t, std::vector<NodeWork>> works_;
 };
 
 }  // namespace
@@ -218,6 +224,7 @@ CpuMachine measured_machine(int num_threads) {
         machine.bandwidth = measured_bandwidth(num_threads);
     } catch (const Error&) {  // no room: what a plan says of memory does not need it
     }
+    if (getloadavg(&machine.load, 1) != 1) machine.load = 0;
     machine.measured_in_ms = 1e3 * (now_seconds() - start);
     return machine;
 }

@@ -55,8 +55,8 @@ std::string memory_picture(const RunConfig& config, const std::string& title) {
     const double most = live.empty() ? 0 : *std::ranges::max_element(live);
     const MemoryReport memory = family.memory(family.micro_batch(), StepFamily::Workspaces::kOfKernels);
     const auto mib = [](double bytes) { return fmt::format("{:.1f} MiB", bytes / (1 << 20)); };
-    chart.title = fmt::format("{}: values alive, at most {}; with weights and optimizer {} are allocated",
-                              title, mib(most), mib(static_cast<double>(memory.arena_bytes)));
+    chart.title = fmt::format("{}: values alive, at most {}; {} allocated in all", title, mib(most),
+                              mib(static_cast<double>(memory.arena_bytes)));
     chart.x_label = "step of the micro-step's plan; the line marks where the backward half begins";
     chart.y_label = "MiB";
     chart.shape = ChartShape::kArea;
