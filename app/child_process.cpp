@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -26,6 +26,15 @@ std::string last_line_of(const std::filesystem::path& path) {
         if (!line.empty()) last = line;
     constexpr const char* kPrefix = "mpt-train: ";
     return last.rfind(kPrefix, 0) == 0 ? last.substr(std::strlen(kPrefix)) : last;
+}
+
+// The most memory that a running process had resident; 0 once it has ended. What wait4() says starts at what
+// this process had when it forked.
+double resident_mib(pid_t process) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind("VmHWM:", 0) == 0) return std::strtod(line.c_str() + 6, nullptr) / 1024;
+    return 0;
 }
 
 }  // namespace
@@ -54,16 +63,15 @@ ChildResult run_child(const std::vector<std::string>& arguments, const std::file
     if (child < 0)
         throw Error(ExitCode::kResource, std::string("a child cannot be started: ") + std::strerror(errno));
     int status = 0;
-    rusage usage{};
     bool told = false;
-    while (wait4(child, &status, WNOHANG, &usage) == 0) {
+    ChildResult result;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (const double mib = resident_mib(child); mib > 0) result.peak_mib = mib;
         if (stop.asked() != 0 && !told) told = kill(child, stop.asked()) == 0;
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    ChildResult result;
     result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    result.peak_mib = static_cast<double>(usage.ru_maxrss) / 1024;
     result.seconds = now_seconds() - start;
     result.last_line = last_line_of(output);
     return result;
