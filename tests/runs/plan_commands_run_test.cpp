@@ -133,7 +133,8 @@ TEST_CASE("a bench splits an update into parts that add up") {
         CHECK(s.at("per_second_p5").get<double>() <= s.at("per_second_median").get<double>());
         CHECK(s.at("per_second_median").get<double>() <= s.at("per_second_p95").get<double>());
         CHECK(s.at("forward_ms").get<double>() > 0);
-        CHECK(s.at("backward_ms").get<double>() > s.at("update_ms").get<double>());
+        CHECK(s.at("backward_ms").get<double>() > 0);
+        CHECK(s.at("update_ms").get<double>() > 0);
     }
     CHECK(call(folder, {"bench", "--steps", "0"}).exit_code == 2);
 }
