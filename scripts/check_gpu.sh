@@ -106,7 +106,7 @@ train() {
     return
   fi
   if [[ -n $gpu && ! -e $work/forecasts/$name.json ]]; then
-    timeout 60 "$trainer" plan --config "$config" --gpu "$gpu" --json --set "$@" \
+    timeout 60 "$trainer" plan --config "$config" --gpu "$gpu" --json --set train.accumulate=1 "$@" \
       >"$work/forecasts/$name.json" 2>/dev/null || rm -f "$work/forecasts/$name.json"
   fi
   if timeout 90 "$trainer" --config "$config" --device "$device" --output "$run" --set log.console=quiet \
