@@ -137,3 +137,23 @@ TEST_CASE("H23: pictures and output under names of other scripts, the same in ev
         check_fails(Run{folder, data, 2, "x", {}, {std::string("LC_ALL=") + locale}}.start(),
                     {"my data/Ö 图片/train/ein Ä/ü.jpg: is no JPEG, PNG or WebP picture"});
 }
+
+TEST_CASE("a loader that training waits for is told, with its rate and the rate needed") {
+    const ScratchFolder folder;
+    for (const char* split : {"train", "val"})
+        for (const char* name : {"a", "b"})
+            for (int i = 0; i < 5; ++i)
+                write_bytes(folder / "data" / split / name / (std::to_string(i) + ".jpg"),
+                            encode_jpeg(smooth_picture(1200, 1200, 3), {.progressive = true}));
+    const Finished finished = Run{
+        folder,
+        folder / "data",
+        2,
+        "run",
+        {"data.image_size=8", "data.workers=0", "train.epochs=5",
+         "train.warmup_steps=1"}}.start();
+    CHECK(finished.exit_code == 0);
+    CHECK_THAT(file_text(folder / "run/log.txt"),
+               Catch::Contains("the loader was the bottleneck: training waited") &&
+                   Catch::Contains("were needed; raise data.workers (0)"));
+}
