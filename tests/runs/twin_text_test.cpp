@@ -58,7 +58,7 @@ test::OwnedBatch draw_pairs(const DataDescription& data, RandomStream& random) {
 test::TwinTask text_task(RunConfig config, PrecisionMode mode) {
     test::TwinTask task;
     config.precision.mode = mode;
-    config.train.batch_size = 8;
+    config.train.batch_size = 4;
     config.train.accumulate = 2;
     config.optimizer.lr = 0.001;
     config.optimizer.clip_norm = 1;
@@ -71,7 +71,7 @@ test::TwinTask text_task(RunConfig config, PrecisionMode mode) {
 
 test::TwinTask gpt_task(PrecisionMode mode) {
     test::TwinTask task = text_task(test::small_gpt_config("unused", "unused"), mode);
-    task.data.micro_batch = {.rows = 4, .length = 8};
+    task.data.micro_batch = {.rows = 2, .length = 8};
     task.draw = draw_windows;
     return task;
 }
@@ -91,7 +91,7 @@ test::TwinTask translation_task(PrecisionMode mode) {
     test::TwinTask task = text_task(test::small_transformer_config("unused", "unused"), mode);
     task.config.train.label_smoothing = 0.1;
     task.config.model.dropout = 0.1;
-    task.data.micro_batch = {.rows = 4, .length = 7, .source_length = 9};
+    task.data.micro_batch = {.rows = 2, .length = 7, .source_length = 9};
     task.draw = draw_pairs;
     return task;
 }
