@@ -24,8 +24,8 @@ __global__ __launch_bounds__(kWmmaThreads) void wmma_kernel(std::int64_t n, std:
                                                             const T* b, T* d) {
     using E = typename Fragment<T>::Type;
     namespace wmma = nvcuda::wmma;
-    __shared__ __align__(32) T tile_a[kWmmaTile * (kWmmaDepth + kPadding)];
-    __shared__ __align__(32) T tile_b[kWmmaDepth * (kWmmaTile + kPadding)];
+    __shared__ __align__(32) E tile_a[kWmmaTile * (kWmmaDepth + kPadding)];
+    __shared__ __align__(32) E tile_b[kWmmaDepth * (kWmmaTile + kPadding)];
     __shared__ __align__(32) float tile_d[kWmmaTile * kWmmaTile];
     const int warp = static_cast<int>(threadIdx.x) / 32, down = warp / 2 * 32, across = warp % 2 * 32;
     const std::int64_t row0 = std::int64_t{blockIdx.y} * kWmmaTile,
