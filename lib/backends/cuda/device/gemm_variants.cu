@@ -20,8 +20,8 @@ struct Fragment<f16> {
 };
 
 template <typename T>
-__global__ __launch_bounds__(kWmmaThreads) void wmma_kernel(std::int64_t n, std::int64_t k, const T* a,
-                                                            const T* b, T* d) {
+__global__ __launch_bounds__(kWmmaThreads, 4) void wmma_kernel(std::int64_t n, std::int64_t k, const T* a,
+                                                               const T* b, T* d) {
     using E = typename Fragment<T>::Type;
     namespace wmma = nvcuda::wmma;
     __shared__ __align__(32) E tile_a[kWmmaTile * (kWmmaDepth + kPadding)];
