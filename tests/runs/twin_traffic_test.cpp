@@ -5,6 +5,7 @@
 #include "passes/fuse.h"
 #include "study/step_family.h"
 #include "support/twin_training.h"
+#include "train/program_graphs.h"
 
 using namespace mpt;
 
@@ -18,16 +19,40 @@ test::TwinTask resnet50() {
     return task;
 }
 
+double megabytes(double bytes) {
+    return bytes / kRows * 1e-6;
+}
+
 }  // namespace
 
 TEST_CASE("fusion leaves at most 60 % of ResNet-50's memory traffic in amp_fp16") {
     const test::TwinTask task = resnet50();
     const StepFamily family(task.config, task.data, 1, {PrecisionMode::kAmpFp16});
     const FusionReport& fusion = family.fusion();
-    const double before = fusion.bytes_before / kRows * 1e-6, after = fusion.bytes_after / kRows * 1e-6;
-    WARN("MB an image: " << after << " of " << before << ", " << 100 * after / before << " %");
-    CHECK(after <= 0.6 * before);
+    INFO("MB an image: " << megabytes(fusion.bytes_after) << " of " << megabytes(fusion.bytes_before));
+    CHECK(fusion.bytes_after <= 0.6 * fusion.bytes_before);
     double saved = 0;
     for (const FusionSaving& saving : fusion.savings) saved += saving.bytes;
     CHECK(saved == Approx(fusion.bytes_before - fusion.bytes_after));
+}
+
+// cuDNN has no convolution's gradient that works out the batch norm's on the way: by nodes 62 % are left. A
+// node of an unfused batch norm counts its input once; its kernel reads it twice, as the split shows.
+TEST_CASE("the fusions that GPU kernels take leave at most 60 % of what unfused kernels move") {
+    const test::TwinTask task = resnet50();
+    gpu::HostTwin device;
+    const gpu::DeviceScope scope(&device);
+    VariableTable variables;
+    const CompiledGraph compiled = micro_step_graph(
+        {task.config, task.data, variables, cuda_host_kernels(), 1, nullptr}, task.data.micro_batch);
+    const FusionReport& fusion = compiled.report.fusion;
+    double second_reads = 0;
+    for (const FusionSaving& saving : fusion.savings)
+        if (saving.rewrite == "batch_norm_split" || saving.rewrite == "batch_norm_backward_split")
+            second_reads -= saving.bytes;
+    INFO("MB an image: " << megabytes(fusion.bytes_after) << " of " << megabytes(fusion.bytes_before)
+                         << " and " << megabytes(second_reads));
+    CHECK(second_reads > 0);
+    CHECK(fusion.bytes_after <= 0.65 * fusion.bytes_before);
+    CHECK(fusion.bytes_after <= 0.6 * (fusion.bytes_before + second_reads));
 }

@@ -185,9 +185,12 @@ inline void check_kernel(const Sample& sample, const Signature& s, const Kernel&
     CHECK(difference(sample, s, first.values, expected, rounding) == "");
     CHECK(first.guards_intact);
     CHECK(first.inputs_unchanged);
-    for (gpu::Device* again : devices)
+    for (gpu::Device* again : devices) {
+        // The host twin has one thread: the same order has the same bits.
+        if (again == device && devices.size() > 1) continue;
         CHECK(run_kernel(prepared_on(again, kernel, s), s, inputs, sample.op->must_alias, again).outputs ==
               first.outputs);
+    }
     for (const Alias alias : sample.op->may_alias) {
         if (s.in(alias.input) != s.out(alias.output)) continue;
         INFO("output " << alias.output << " in place of input " << alias.input);

@@ -13,6 +13,10 @@ inline bool is_picture_op(std::string_view op) {
     return false;
 }
 
+inline bool is_attention_op(std::string_view op) {
+    return op.find("attention") != std::string_view::npos;
+}
+
 inline void check_on_twin(const std::function<bool(std::string_view op)>& wanted) {
     gpu::HostTwin first_first, last_first(true);
     check_backend({"cuda-host", cuda_host_kernels(), {&first_first, &last_first}, {1}}, wanted);
