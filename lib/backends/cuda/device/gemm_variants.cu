@@ -20,12 +20,12 @@ struct Fragment<f16> {
 };
 
 template <typename T>
-__global__ __launch_bounds__(kWmmaThreads) void wmma_kernel(std::int64_t n, std::int64_t k, const T* a,
-                                                            const T* b, T* d) {
+__global__ __launch_bounds__(kWmmaThreads, 4) void wmma_kernel(std::int64_t n, std::int64_t k, const T* a,
+                                                               const T* b, T* d) {
     using E = typename Fragment<T>::Type;
     namespace wmma = nvcuda::wmma;
-    __shared__ __align__(32) T tile_a[kWmmaTile * (kWmmaDepth + kPadding)];
-    __shared__ __align__(32) T tile_b[kWmmaDepth * (kWmmaTile + kPadding)];
+    __shared__ __align__(32) E tile_a[kWmmaTile * (kWmmaDepth + kPadding)];
+    __shared__ __align__(32) E tile_b[kWmmaDepth * (kWmmaTile + kPadding)];
     __shared__ __align__(32) float tile_d[kWmmaTile * kWmmaTile];
     const int warp = static_cast<int>(threadIdx.x) / 32, down = warp / 2 * 32, across = warp % 2 * 32;
     const std::int64_t row0 = std::int64_t{blockIdx.y} * kWmmaTile,
