@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/cpu/instruction_set.h"
+#include "backends/cpu/simd.h"
 #include "backends/cpu/threads.h"
 #include "core/float_formats.h"
 #include "graph/kernel.h"
@@ -22,6 +23,11 @@ inline constexpr std::int64_t kBlock = 2048;  // elements: a block of every regi
 
 inline std::string refusal(const Signature&) {
     return cpu::instruction_set() >= cpu::InstructionSet::kAvx2 ? "" : "needs AVX2, FMA and F16C";
+}
+
+// mpt::saturated in lanes: an instruction whose second operand is NaN gives that, so NaN stays NaN.
+inline __m256 saturated(__m256 x) {
+    return _mm256_min_ps(_mm256_set1_ps(FLT_MAX), _mm256_max_ps(_mm256_set1_ps(-FLT_MAX), x));
 }
 
 struct Block {
