@@ -233,7 +233,30 @@ TEST_CASE("a limit is spread over the classes, a name says nothing about the for
     SourceOptions options = folder_options(folder, 4);
     options.limit = 4;
     CHECK(labels_of(*open_source(options).source) == std::vector<int>{0, 1, 2, 3});
+    options.limit = 8;  // of equally many
+    const std::vector<int> two_each = {0, 0, 1, 1, 2, 2, 3, 3};
+    CHECK(labels_of(*open_source(options).source) == two_each);
     folder.write("train/a/a0.png", PictureBytes{});
+    options.limit = 4;
     const auto source = open_source(options).source;
     CHECK_THAT(error_of(ExitCode::kData, [&] { image_of(*source, 0); }), Catch::Contains("a0.png: is empty"));
+}
+
+TEST_CASE("a limit gives every class its share where classes have the same file names") {
+    const DataFolder folder;
+    write_class(folder, "train/a", 8, 10);
+    write_class(folder, "train/b", 8, 50);
+    write_class(folder, "train/c", 4, 90);
+    write_class(folder, "train/d", 8, 130);
+    SourceOptions options = folder_options(folder, 4);
+    options.limit = 14;
+    const OpenedSource opened = open_source(options);
+    const std::vector<int> labels = labels_of(*opened.source);
+    CHECK(std::ranges::count(labels, 0) == 4);
+    CHECK(std::ranges::count(labels, 1) == 4);
+    CHECK(std::ranges::count(labels, 2) == 2);
+    CHECK(std::ranges::count(labels, 3) == 4);
+    // In the order they have without a limit: by name, then by class.
+    CHECK(labels[0] == 0);
+    CHECK(labels[1] == 1);
 }

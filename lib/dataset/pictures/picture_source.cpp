@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "core/error.h"
@@ -237,16 +238,22 @@ std::vector<std::uint32_t> sound_pictures(const PictureStore& store, const Sourc
     return kept;
 }
 
-// Of a limit: pictures spread evenly over the list, which is often sorted by class.
-void keep_spread(std::int64_t limit, std::int64_t num_all, std::vector<std::uint32_t>& samples) {
-    if (limit <= 0 || limit >= num_all) return;
-    std::vector<std::uint32_t> kept;
-    for (std::int64_t i = 0; i < limit; ++i) {
-        const std::int64_t at = i * num_all / limit;
-        kept.push_back(samples.empty() ? static_cast<std::uint32_t>(at)
-                                       : samples[static_cast<std::size_t>(at)]);
+// Of a limit: every class its share, in the order they had. Spread over the list as it is would not do: where
+// classes have equal file names the list goes round them, and a stride meets only some.
+std::vector<std::uint32_t> limited(const PictureStore& store, std::vector<std::uint32_t> samples,
+                                   std::int64_t limit) {
+    const std::int64_t num_all = samples.empty() ? store.size() : static_cast<std::int64_t>(samples.size());
+    if (limit <= 0 || limit >= num_all) return samples;
+    if (samples.empty()) {
+        samples.resize(static_cast<std::size_t>(num_all));
+        std::iota(samples.begin(), samples.end(), 0U);
     }
-    samples = std::move(kept);
+    std::ranges::stable_sort(samples, {}, [&](std::uint32_t at) { return store.label(at); });
+    std::vector<std::uint32_t> kept;
+    for (std::int64_t i = 0; i < limit; ++i)
+        kept.push_back(samples[static_cast<std::size_t>(i * num_all / limit)]);
+    std::ranges::sort(kept);
+    return kept;
 }
 
 }  // namespace
@@ -260,9 +267,8 @@ std::unique_ptr<ImageSource> open_pictures(const SourceOptions& options, std::ve
     if (g.channels != 1 && g.channels != 3)
         throw Error(ExitCode::kUsage,
                     "data.channels: pictures have 1 or 3 channels, not " + std::to_string(g.channels));
-    std::vector<std::uint32_t> samples = sound_pictures(*opened.store, options, opened.origin, notices);
-    keep_spread(options.limit,
-                samples.empty() ? opened.store->size() : static_cast<std::int64_t>(samples.size()), samples);
+    std::vector<std::uint32_t> samples =
+        limited(*opened.store, sound_pictures(*opened.store, options, opened.origin, notices), options.limit);
     ImageSetInfo info;
     info.origin = opened.origin;
     info.geometry = g;
