@@ -123,10 +123,10 @@ std::string print(const CpuMachine& machine) {
     if (!machine.rates.empty())
         text += ", " + std::to_string(machine.rates.size()) + " rates of kernels in " +
                 std::to_string(std::lround(machine.measured_in_ms)) + " ms";
-    // What a plan or bench itself adds is at most its threads.
-    if (machine.load > 1.5 * machine.num_threads)
-        text += "; others run here (load " + std::to_string(std::lround(machine.load)) +
-                "), so rates and forecast are too low";
+    constexpr double kUndisturbed = 0.1;
+    if (machine.waited > kUndisturbed)
+        text += "; threads waited for a core " + std::to_string(std::lround(100 * machine.waited)) +
+                " % of the time, as others run here, so rates and forecast are too low";
     return text;
 }
 

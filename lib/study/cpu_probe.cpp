@@ -1,9 +1,12 @@
 #include "study/cpu_probe.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
+#include <string>
+#include <system_error>
 
 #include "backends/cpu/arena.h"
 #include "backends/cpu/threads.h"
@@ -38,6 +41,30 @@ double fastest(int num_threads, double (*run)()) {
     double sum = 0;
     for (const double rate : best) sum += rate;
     return sum / num_threads;
+}
+
+// Of all threads of this process together, as the scheduler counts it; nothing where it does not.
+struct CoreTime {
+    double ran = 0, waited = 0;  // for a core
+};
+CoreTime core_time() {
+    CoreTime sum;
+    std::error_code error;
+    for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
+         task.increment(error)) {
+        std::ifstream file(task->path() / "schedstat");
+        double ran = 0, waited = 0;
+        if (!(file >> ran >> waited)) continue;
+        sum.ran += ran;
+        sum.waited += waited;
+    }
+    return sum;
+}
+
+double waited_since(const CoreTime& before) {
+    const CoreTime now = core_time();
+    const double waited = std::max(0.0, now.waited - before.waited);
+    return waited > 0 ? waited / (waited + std::max(0.0, now.ran - before.ran)) : 0;
 }
 
 // Reads two arrays and writes one, all larger than caches.
@@ -159,16 +186,19 @@ class Prober {
         const std::size_t n = static_cast<std::size_t>(step.node);
         const std::int64_t all = family_.micro_batch(), threads = machine_.num_threads;
         const double row = std::max(roofline_seconds(work_[n], machine_) / static_cast<double>(all), 1e-9);
-        // A multiple of the threads, so that all have the same to do.
-        std::int64_t rows = static_cast<std::int64_t>(kProbeSeconds / row) / (2 * threads) * 2 * threads;
-        rows = std::min(std::max(rows, 2 * threads), all);
+        // Threads of a convolution take images each: as many for all, in both runs.
+        const bool images =
+            !work_[n].products.empty() && work_[n].products.front().source == Product::Source::kConvolution;
+        const std::int64_t unit = images ? 2 * threads : 1;
+        std::int64_t rows = static_cast<std::int64_t>(kProbeSeconds / row) / unit * unit;
+        rows = std::min(std::max(rows, unit), all);
         if (now_seconds() + 4 * row * static_cast<double>(rows) > until_) return std::nullopt;
         const std::optional<double> more = seconds_at(step, rows);
         const double units = work_[n].product_flops > 0 ? work_[n].product_flops : work_[n].bytes;
         if (!more || units <= 0) return std::nullopt;
         if (rows == all) return *more / units;
         const double scaled = *more * static_cast<double>(all) / static_cast<double>(rows);
-        const std::optional<double> less = seconds_at(step, rows / 2);
+        const std::optional<double> less = rows > 1 ? seconds_at(step, rows / 2) : std::nullopt;
         if (!less) return scaled / units;
         const double each = (*more - *less) / static_cast<double>(rows - rows / 2);
         const double there = *more + each * static_cast<double>(all - rows);
@@ -217,6 +247,7 @@ CpuMachine measured_machine(int num_threads) {
     machine.name = cpu_name();
     machine.num_threads = num_threads;
     const double start = now_seconds();
+    const CoreTime before = core_time();
     const double f32 = fastest(num_threads, run_f32_products);
     if (f32 > 0) machine.core_flops = f32;
     machine.core_bf16_flops = fastest(num_threads, run_bf16_products);
@@ -224,15 +255,17 @@ CpuMachine measured_machine(int num_threads) {
         machine.bandwidth = measured_bandwidth(num_threads);
     } catch (const Error&) {  // no room: what a plan says of memory does not need it
     }
-    if (getloadavg(&machine.load, 1) != 1) machine.load = 0;
+    machine.waited = waited_since(before);
     machine.measured_in_ms = 1e3 * (now_seconds() - start);
     return machine;
 }
 
 CpuMachine measured_machine(const StepFamily& family, const Plan& plan, int num_threads) {
     const double start = now_seconds();
+    const CoreTime before = core_time();
     CpuMachine machine = measured_machine(num_threads);
     Prober(family, plan, machine).run();
+    machine.waited = waited_since(before);
     machine.measured_in_ms = 1e3 * (now_seconds() - start);
     return machine;
 }

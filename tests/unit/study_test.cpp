@@ -3,8 +3,11 @@
 #include "study/study.h"
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <thread>
 
 #include "backends/cpu/threads.h"
 #include "study/cpu_probe.h"
@@ -172,7 +175,7 @@ TEST_CASE("mixed precision doubles the batch, as published for three GPUs") {
 }
 
 TEST_CASE("forecasts of ResNet-50 and GPT-2 lie near published throughput") {
-    const std::vector<CalibrationRow> rows = calibrate();
+    const std::vector<CalibrationRow> rows = calibrate(2);
     REQUIRE(rows.size() >= 10);
     for (const CalibrationRow& row : rows) {
         CAPTURE(row.published.model, row.published.gpu, row.published.precision, row.forecast);
@@ -233,6 +236,36 @@ TEST_CASE("the rates of this machine's CPU are measured, of peaks and of kernels
     for (KernelRate& rate : slow.rates) rate.seconds_each *= 2;
     const std::vector<NodeWork> work = work_of(plan.graph);
     CHECK(forecast(plan, work, slow).ms / forecast(plan, work, machine).ms == Approx(2).epsilon(0.1));
+}
+
+TEST_CASE("whoever keeps the cores busy is told of") {
+    CpuMachine machine;
+    machine.waited = 0.04;
+    CHECK(print(machine).find("waited") == std::string::npos);
+    machine.waited = 0.34;
+    CHECK_THAT(print(machine), Catch::Contains("threads waited for a core 34 % of the time"));
+    if (!std::ifstream("/proc/self/schedstat")) return;  // this scheduler does not count
+    std::atomic<bool> over = false;
+    std::vector<std::thread> others;
+    for (int t = 0; t < 4 * cpu::num_usable_cores(); ++t)
+        others.emplace_back([&] {
+            while (!over) {
+            }
+        });
+    const CpuMachine crowded = measured_machine(2);
+    over = true;
+    for (std::thread& other : others) other.join();
+    CHECK(crowded.waited > 0.5);  // five threads and more a core
+}
+
+TEST_CASE("the heading of published figures says which of them the rates have seen") {
+    const std::vector<CalibrationRow> rows = calibrate(2);
+    CHECK_THAT(print(rows), Catch::Contains("held out only in part"));
+    const bool starred = std::ranges::any_of(rows, [](const auto& row) { return !row.published.fitted; });
+    REQUIRE(starred);
+    std::vector<CalibrationRow> fitted = rows;
+    std::erase_if(fitted, [](const CalibrationRow& row) { return !row.published.fitted; });
+    CHECK(print(fitted).find("held out") == std::string::npos);
 }
 
 TEST_CASE("a plan says what a GPU cannot do, and every node is audited") {
