@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <string_view>
+#include <utility>
 
 #include "graph/op.h"
 
@@ -33,14 +35,21 @@ double assumed_seconds(const PlannedStep& step, const NodeWork& work, const CpuM
     return std::max(seconds, work.bytes / machine.bandwidth);
 }
 
-// The measured one with features nearest to the node's, or null.
+// Op and kernel of a kind, without its types.
+std::string_view head_of(std::string_view kind) {
+    return kind.substr(0, kind.rfind(')'));
+}
+
+// The measured one with features nearest to the node's, of its kind or, where there is none, of its kernel
+// with other types; or null.
 const KernelRate* rate_of(const CpuMachine& machine, const std::string& kind, double features) {
     const KernelRate* best = nullptr;
     const auto far = [&](const KernelRate& rate) {
-        return std::abs(std::log(std::max(rate.features, 1.0) / std::max(features, 1.0)));
+        const double away = std::abs(std::log(std::max(rate.features, 1.0) / std::max(features, 1.0)));
+        return std::pair(rate.kind != kind, away);
     };
     for (const KernelRate& rate : machine.rates)
-        if (rate.kind == kind && (best == nullptr || far(rate) < far(*best))) best = &rate;
+        if (head_of(rate.kind) == head_of(kind) && (best == nullptr || far(rate) < far(*best))) best = &rate;
     return best;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "backends/cpu/threads.h"
+#include "graph/op.h"
 #include "study/cpu_probe.h"
 #include "train/program_graphs.h"
 
@@ -236,6 +237,31 @@ TEST_CASE("the rates of this machine's CPU are measured, of peaks and of kernels
     for (KernelRate& rate : slow.rates) rate.seconds_each *= 2;
     const std::vector<NodeWork> work = work_of(plan.graph);
     CHECK(forecast(plan, work, slow).ms / forecast(plan, work, machine).ms == Approx(2).epsilon(0.1));
+}
+
+TEST_CASE("a kind that was not measured goes by its kernel with other types, before shares of the peaks") {
+    const RunConfig config = small_gpt(PrecisionMode::kFp32);
+    const DescribedData data = describe_data(config);
+    const StepFamily family(config, data.data, 2, {PrecisionMode::kFp32, Recompute::kOff, Style::kFused});
+    const Plan plan = compile(family.graph(), {&cpu_kernels(), 2, false});
+    const std::vector<NodeWork> work = work_of(plan.graph);
+    const auto step = std::ranges::find_if(
+        plan.steps, [&](const PlannedStep& s) { return plan.graph.node(s.node).op->name == "linear"; });
+    REQUIRE(step != plan.steps.end());
+    const auto n = static_cast<std::size_t>(step - plan.steps.begin());
+    const std::string kind = kind_of(plan.graph, *step);
+    const std::string other = kind.substr(0, kind.rfind(')') + 1) + " f16 f16 -> f16";
+    REQUIRE(kind != other);
+    CpuMachine machine;
+    const double each = 1e-6;  // s a flop: no share of a peak is so slow
+    const auto ms = [&](std::vector<KernelRate> rates) {
+        machine.rates = std::move(rates);
+        return forecast(plan, work, machine).nodes[n].ms;
+    };
+    const double wanted = 1e3 * each * work[n].product_flops;
+    CHECK(ms({{other, 64, each}}) == Approx(wanted).epsilon(0.01));
+    CHECK(ms({{other, 64, 7 * each}, {kind, 8, each}}) == Approx(wanted).epsilon(0.01));
+    CHECK(ms({{"linear: ref (ref) f32 f32 -> f32", 64, each}}) < 0.01 * wanted);
 }
 
 TEST_CASE("whoever keeps the cores busy is told of") {
