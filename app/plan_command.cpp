@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "backends/cpu/threads.h"
 #include "command_line.h"
 #include "commands.h"
 #include "plan_json.h"
@@ -67,7 +68,7 @@ int plan_command(const std::vector<std::string>& arguments) {
         return 0;
     }
     if (options.calibration) {
-        const std::vector<CalibrationRow> rows = calibrate();
+        const std::vector<CalibrationRow> rows = calibrate(cpu::num_usable_cores());
         fmt::print("{}", options.json ? json_of(rows).dump(2) + "\n" : print(rows));
         return 0;
     }

@@ -155,6 +155,7 @@ Json json_of(const std::vector<CalibrationRow>& rows) {
                         {"published", row.published.per_second},
                         {"unit", row.published.unit},
                         {"error", row.error()},
+                        {"fitted", row.published.fitted},
                         {"source", row.published.source}});
     return {{"rows", list}, {"median_absolute_error", median_error(rows)}};
 }

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <map>
 
 #include "command_line.h"
 #include "commands.h"
@@ -27,6 +28,14 @@ std::vector<ReportPicture> pictures_of(const std::vector<RunRecord>& runs) {
     return pictures;
 }
 
+// Runs of one name by their paths.
+void tell_apart(std::vector<RunRecord>& runs) {
+    std::map<std::string, int> times;
+    for (const RunRecord& run : runs) ++times[run.name];
+    for (RunRecord& run : runs)
+        if (times[run.name] > 1) run.name = run.folder.string();
+}
+
 }  // namespace
 
 int report_command(const std::vector<std::string>& arguments) {
@@ -40,6 +49,7 @@ int report_command(const std::vector<std::string>& arguments) {
         throw Error(ExitCode::kUsage, "which runs? mpt-train report RUN... [--out FILE.html]");
     std::vector<RunRecord> runs;
     for (const std::string& folder : folders) runs.push_back(read_run(folder));
+    tell_apart(runs);
     const std::string page = html_report(runs, pictures_of(runs));
     std::ofstream file(out, std::ios::binary | std::ios::trunc);
     file << page;

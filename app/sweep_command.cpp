@@ -48,16 +48,19 @@ struct Sweep {
     std::map<std::size_t, SweepRow> done;
 };
 
-std::string description_of(const SweepOptions& options, const std::string& config) {
-    nlohmann::ordered_json json = {{"config", config}, {"set", options.config.set}, {"over", options.over}};
-    return json.dump(2) + "\n";
-}
-
 std::string text_of(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();
     return text.str();
+}
+
+std::string description_of(const SweepOptions& options, const std::string& config) {
+    const nlohmann::ordered_json json = {{"config", config},
+                                         {"text", text_of(config)},
+                                         {"set", options.config.overrides()},
+                                         {"over", options.over}};
+    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 void write_text(const fs::path& path, const std::string& text) {
@@ -75,7 +78,8 @@ void open_directory(const Sweep& sweep, const std::string& description) {
     if (fs::exists(known) && text_of(known) != description)
         throw Error(ExitCode::kUsage, sweep.out.string() +
                                           ": holds another sweep (see sweep_of.json); give another --out, or "
-                                          "the same --config, --set and --over to go on with it");
+                                          "the same --config, --set and --over to go on with it, the "
+                                          "config's text unchanged");
     write_text(known, description);
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "dataset/mixing.h"
 
@@ -383,10 +383,9 @@ BatchStream::BatchStream(const ImageSource& source, const StreamOptions& options
 BatchStream::~BatchStream() = default;
 
 NextBatch BatchStream::next() {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = now_seconds();
     const Batch* batch = state_->options.workers == 0 ? state_->build_now() : state_->take_prefetched();
-    const std::chrono::duration<double, std::milli> wait = std::chrono::steady_clock::now() - begin;
-    return {batch, wait.count()};
+    return {batch, 1e3 * (now_seconds() - begin)};
 }
 
 std::int64_t stream_memory_bytes(const ImageSource& source, const StreamOptions& options) {

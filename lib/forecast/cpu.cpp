@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <string_view>
+#include <utility>
 
 #include "graph/op.h"
 
@@ -33,14 +35,21 @@ double assumed_seconds(const PlannedStep& step, const NodeWork& work, const CpuM
     return std::max(seconds, work.bytes / machine.bandwidth);
 }
 
-// The measured one with features nearest to the node's, or null.
+// Op and kernel of a kind, without its types.
+std::string_view head_of(std::string_view kind) {
+    return kind.substr(0, kind.rfind(')'));
+}
+
+// The measured one with features nearest to the node's, of its kind or, where there is none, of its kernel
+// with other types; or null.
 const KernelRate* rate_of(const CpuMachine& machine, const std::string& kind, double features) {
     const KernelRate* best = nullptr;
     const auto far = [&](const KernelRate& rate) {
-        return std::abs(std::log(std::max(rate.features, 1.0) / std::max(features, 1.0)));
+        const double away = std::abs(std::log(std::max(rate.features, 1.0) / std::max(features, 1.0)));
+        return std::pair(rate.kind != kind, away);
     };
     for (const KernelRate& rate : machine.rates)
-        if (rate.kind == kind && (best == nullptr || far(rate) < far(*best))) best = &rate;
+        if (head_of(rate.kind) == head_of(kind) && (best == nullptr || far(rate) < far(*best))) best = &rate;
     return best;
 }
 
@@ -123,10 +132,10 @@ std::string print(const CpuMachine& machine) {
     if (!machine.rates.empty())
         text += ", " + std::to_string(machine.rates.size()) + " rates of kernels in " +
                 std::to_string(std::lround(machine.measured_in_ms)) + " ms";
-    // What a plan or bench itself adds is at most its threads.
-    if (machine.load > 1.5 * machine.num_threads)
-        text += "; others run here (load " + std::to_string(std::lround(machine.load)) +
-                "), so rates and forecast are too low";
+    constexpr double kUndisturbed = 0.1;
+    if (machine.waited > kUndisturbed)
+        text += "; threads waited for a core " + std::to_string(std::lround(100 * machine.waited)) +
+                " % of the time, as others run here, so rates and forecast are too low";
     return text;
 }
 

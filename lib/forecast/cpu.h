@@ -25,7 +25,7 @@ struct CpuMachine {
     double bandwidth = 30e9;     // bytes/s, all threads together
     std::vector<KernelRate> rates;
     double measured_in_ms = 0;
-    double load = 0;  // of the system meanwhile, in threads that ran or waited to
+    double waited = 0;  // share of their time that the threads waited for a core meanwhile
 
     double peak(DType operand) const;  // of all threads
 };

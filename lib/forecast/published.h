@@ -19,7 +19,8 @@ struct PublishedRate {
     std::string source;
     // Sequences have padding, which is computed but not counted: the share that counts.
     double counted = 1;
-    // Rates were fitted to the row; others only check them.
+    // Rates were fitted to the row. Others are held out in part: product_f32 was set after their errors had
+    // been seen.
     bool fitted = true;
 };
 const std::vector<PublishedRate>& published_rates();

@@ -56,6 +56,18 @@ void note_skips(RunRecord& run) {
     }
 }
 
+// What a summary would say of a run that has not ended, or was killed.
+void note_unfinished(RunRecord& run) {
+    run.summary["end"] = "not ended";
+    const auto last = [&](const RowColumns& rows, const char* key) {
+        if (rows.has(key) && std::isfinite(rows[key].back()))
+            run.summary[key] = nlohmann::json(rows[key].back()).dump();
+    };
+    for (const char* key : {"step", "skipped", "elapsed"}) last(run.train, key);
+    for (const char* key : {"loss", "top1", "top5", "perplexity", "bits_per_character", "bleu"})
+        last(run.evaluation, key);
+}
+
 }  // namespace
 
 bool RowColumns::has(const std::string& key) const {
@@ -84,7 +96,8 @@ RunRecord read_run(const fs::path& path) {
     for (std::string line; std::getline(file, line);) {
         const nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
         if (!row.is_object()) continue;
-        const std::string kind = row.value("kind", "");
+        const auto word = row.find("kind");
+        const std::string kind = word != row.end() && word->is_string() ? word->get<std::string>() : "";
         if (kind == "train") add_row(run.train, row);
         if (kind == "eval") add_row(run.evaluation, row);
         if (kind != "summary") continue;
@@ -97,6 +110,7 @@ RunRecord read_run(const fs::path& path) {
     if (run.train.rows == 0 && run.evaluation.rows == 0)
         throw Error(ExitCode::kData, metrics.string() + ": has no rows of training or evaluation");
     note_skips(run);
+    if (run.summary.empty()) note_unfinished(run);
     run.config = text_of(run.folder / "config.yaml");
     // What tells runs apart at a glance.
     if (const std::string mode = config_value(run.config, "precision", "mode"); !mode.empty())

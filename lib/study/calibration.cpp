@@ -1,11 +1,10 @@
+#include "study/calibration.h"
+
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
 
-#include "study/outlook.h"
+#include "study/families.h"
 
 namespace mpt {
 
@@ -55,32 +54,52 @@ std::optional<RunConfig> config_of(const PublishedRate& rate) {
 
 }  // namespace
 
-std::vector<CalibrationRow> calibrate_network(const std::string& network) {
-    std::vector<CalibrationRow> rows;
+Calibration::Calibration(const std::string& network) {
     for (const PublishedRate& rate : published_rates()) {
         const std::optional<RunConfig> config = config_of(rate);
-        if (rate.model != network || !config) continue;
-        const DescribedData data = describe_data(*config);
-        const StepFamily family(*config, data.data, 1,
-                                {config->precision.mode, Recompute::kOff, style_of(rate.software)});
-        const Gpu& gpu = find_gpu(rate.gpu);
-        const Tf32 tf32 = config->precision.mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;
-        const SustainedRates rates = sustained_rates(rate.software);
-        const double ms = forecast(family.graph(), work_of(family.graph()), gpu, tf32, rates).ms +
-                          forecast(family.update(), work_of(family.update()), gpu, Tf32::kOff, rates).ms;
-        rows.push_back(
-            {rate, rate.counted * static_cast<double>(rate.batch * data.items_per_sample) / ms * 1e3});
+        if (!config || (!network.empty() && rate.model != network)) continue;
+        Network& known = networks_.try_emplace(rate.model, Network{*config, {}, {}}).first->second;
+        known.families[{like(mode_of(rate.precision)), style_of(rate.software)}];
     }
+    for (auto& [model, known] : networks_) known.data = describe_data(known.config);
+}
+
+std::vector<Job> Calibration::jobs() {
+    std::vector<Job> jobs;
+    for (auto& [model, network] : networks_)
+        for (auto& [key, family] : network.families)
+            jobs.push_back([&network = network, &key = key, &family = family] {
+                const StepVariant variant{key.first, Recompute::kOff, key.second};
+                family = std::make_unique<StepFamily>(network.config, network.data.data, 1, variant);
+            });
+    return jobs;
+}
+
+CalibrationRow Calibration::row(const PublishedRate& rate, const Network& network) const {
+    const PrecisionMode mode = mode_of(rate.precision);
+    const StepFamily& family = *network.families.at({like(mode), style_of(rate.software)});
+    const Graph step = family.at(rate.batch);
+    const Gpu& gpu = find_gpu(rate.gpu);
+    const Tf32 tf32 = mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;
+    const SustainedRates rates = sustained_rates(rate.software);
+    const double ms = forecast(step, work_of(step), gpu, tf32, rates).ms +
+                      forecast(family.update(), work_of(family.update()), gpu, Tf32::kOff, rates).ms;
+    const std::int64_t items = rate.batch * network.data.items_per_sample;
+    return {rate, rate.counted * static_cast<double>(items) / ms * 1e3};
+}
+
+std::vector<CalibrationRow> Calibration::rows() const {
+    std::vector<CalibrationRow> rows;
+    for (const PublishedRate& rate : published_rates())
+        if (const auto found = networks_.find(rate.model); found != networks_.end())
+            rows.push_back(row(rate, found->second));
     return rows;
 }
 
-std::vector<CalibrationRow> calibrate() {
-    std::vector<CalibrationRow> all;
-    std::set<std::string> done;
-    for (const PublishedRate& rate : published_rates())
-        if (done.insert(rate.model).second)
-            for (CalibrationRow& row : calibrate_network(rate.model)) all.push_back(std::move(row));
-    return all;
+std::vector<CalibrationRow> calibrate(int num_threads) {
+    Calibration calibration;
+    run_jobs(calibration.jobs(), num_threads);
+    return calibration.rows();
 }
 
 double median_error(const std::vector<CalibrationRow>& rows) {

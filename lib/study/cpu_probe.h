@@ -9,8 +9,8 @@ namespace mpt {
 
 // Rates of the peaks alone.
 CpuMachine measured_machine(int num_threads);
-// And of the kernels of a plan of the family's micro-step. What is costly is timed first; kinds that the time
-// does not suffice for are left to the peaks.
+// And of the kernels of a plan of the family's micro-step, the costly ones first; the last 2 % of the time,
+// and kinds that the probing's time does not suffice for, are left to kernels like them and to the peaks.
 CpuMachine measured_machine(const StepFamily& family, const Plan& plan, int num_threads);
 // For a config, from scratch.
 CpuMachine measured_machine(const RunConfig& config);

@@ -7,6 +7,7 @@
 #include "backends/cuda/spec_text.h"
 #include "graph/op.h"
 #include "ops/conv2d/conv2d.h"
+#include "study/jobs.h"
 
 namespace mpt {
 
@@ -54,14 +55,14 @@ std::int64_t CudnnStudy::most_workspace_bytes() const {
     return most;
 }
 
-CudnnStudy cudnn_study(const Graph& graph, const Gpu& gpu, Tf32 tf32, DType narrow) {
+CudnnStudy cudnn_study(const Graph& graph, const Gpu& gpu, const CudnnQuestion& question) {
     CudnnStudy study;
     std::vector<ConvolutionSpec> specs;
     for (const Node& node : graph.nodes) {
         std::optional<ConvolutionSpec> spec = spec_of(graph, node);
         if (!spec) continue;
-        spec->tf32 = tf32 == Tf32::kOn;
-        if (is_narrow(spec->dtype)) spec->dtype = narrow;
+        spec->tf32 = question.tf32 == Tf32::kOn;
+        if (is_narrow(spec->dtype)) spec->dtype = question.narrow;
         const auto known = std::ranges::find(specs, *spec);
         if (known == specs.end()) {
             specs.push_back(*spec);
@@ -71,14 +72,20 @@ CudnnStudy cudnn_study(const Graph& graph, const Gpu& gpu, Tf32 tf32, DType narr
         }
     }
     if (specs.empty()) return study;
-    const gpu::PlannedConvolutions planned = gpu::plan_convolutions(gpu.device_properties(), specs);
-    study.version = planned.version;
-    study.reason = planned.reason;
+    const std::string device = gpu.device_properties();
+    std::vector<gpu::PlannedConvolutions> planned(specs.size());
+    std::vector<Job> jobs;
+    for (std::size_t s = 0; s < specs.size(); ++s)
+        jobs.push_back([&, s] { planned[s] = gpu::plan_convolutions(device, {specs[s]}); });
+    run_jobs(jobs, question.num_threads);
+    study.version = planned.front().version;
+    study.reason = planned.front().reason;
     if (study.version.empty()) study.rows.clear();
     for (std::size_t r = 0; r < study.rows.size(); ++r) {
-        study.rows[r].engine = planned.plans[r].engine;
-        study.rows[r].workspace_bytes = planned.plans[r].workspace_bytes;
-        study.rows[r].tensor_cores = planned.plans[r].tensor_cores;
+        const gpu::PlannedConvolution& plan = planned[r].plans.front();
+        study.rows[r].engine = plan.engine;
+        study.rows[r].workspace_bytes = plan.workspace_bytes;
+        study.rows[r].tensor_cores = plan.tensor_cores;
     }
     return study;
 }

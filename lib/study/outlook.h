@@ -31,7 +31,4 @@ class Outlook {
 // What the products of a mode are computed in, where the GPU can.
 ComputeFormat format_of(PrecisionMode mode);
 
-// Published rows of a network beside their forecasts; empty for a network that has none.
-std::vector<CalibrationRow> calibrate_network(const std::string& network);
-
 }  // namespace mpt

@@ -130,7 +130,7 @@ PlanStudy study(const StudyRequest& request);
 std::string network_of(const ModelConfig& model);
 
 // Forecasts beside every published row whose network this build has.
-std::vector<CalibrationRow> calibrate();
+std::vector<CalibrationRow> calibrate(int num_threads);
 double median_error(const std::vector<CalibrationRow>& rows);  // of absolute values
 
 enum class Detail : std::uint8_t { kSummary, kEveryOp };

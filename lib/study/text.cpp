@@ -235,7 +235,14 @@ std::string scaling_text(const PlanStudy& s) {
 
 std::string print(const std::vector<CalibrationRow>& rows) {
     if (rows.empty()) return {};
-    std::string text = "\nforecasts beside published throughput (rates were fitted to rows without a star)\n";
+    const bool starred =
+        std::ranges::any_of(rows, [](const CalibrationRow& row) { return !row.published.fitted; });
+    std::string text = "\nforecasts beside published throughput, to which their rates were fitted\n";
+    if (starred)
+        text +=
+            "  (not to the starred rows, but these are held out only in part: the rate of f32 products was "
+            "set "
+            "after\n  their errors had been seen)\n";
     std::vector<CalibrationRow> fitted, others;
     for (const CalibrationRow& row : rows) {
         (row.published.fitted ? fitted : others).push_back(row);
@@ -248,7 +255,7 @@ std::string print(const std::vector<CalibrationRow>& rows) {
     text += fmt::format("  median of absolute errors {:.1f} %", 100 * median_error(rows));
     if (!fitted.empty() && !others.empty())
         text +=
-            fmt::format(": {:.1f} % of the {} fitted, {:.1f} % of the {} others", 100 * median_error(fitted),
+            fmt::format(": {:.1f} % of the {} fitted, {:.1f} % of the {} starred", 100 * median_error(fitted),
                         fitted.size(), 100 * median_error(others), others.size());
     return text + "\n";
 }

@@ -22,6 +22,7 @@ class RunWatch {
     // `finite`: nothing is known against it (TrainingProgram::known_nonfinite).
     void after_micro_step(std::int64_t index, bool finite, bool last);
     void after_update();
+    void end();  // of the run: writes the profile of one that ended before all of its updates were timed
     // For an update that was skipped or lost its loss: the first value that is not finite, in words. Once a
     // run is known to overflow now and then, only the first few are looked for.
     std::string first_nonfinite(const StepControl& control);
@@ -31,10 +32,11 @@ class RunWatch {
 
     const RunConfig& config_;
     const RunDirectory& directory_;
+    std::int64_t total_updates_;
     TrainingProgram& program_;
     RunLog& log_;
     std::unique_ptr<StepProfiler> profiler_;
-    std::int64_t first_profiled_ = 0;
+    std::int64_t first_profiled_ = 0;  // 0: not known before the first update
     std::int64_t attempt_ = 0;
     std::int64_t num_micro_ = 1;
     int looked_for_ = 0;

@@ -22,6 +22,7 @@ class StepProfiler {
     // For TrainingProgram::time_steps.
     void see(const Executor& executor, const std::vector<double>& ms);
 
+    bool has_seen_any() const { return !events_.empty(); }
     // A line a node, slowest first: mean ms, forecast ms, op, kernel, rates; and sums.
     std::string table() const;
     // What was seen, in Chrome's trace format; on a track below it the forecast.

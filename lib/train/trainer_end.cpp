@@ -56,6 +56,7 @@ TrainResult Trainer::stopped() {
 
 TrainResult Trainer::end(const std::string& how, const std::string& reason) {
     TrainResult result;
+    if (watch_) watch_->end();
     result.summary = summary(how, reason);
     if (data_->unit() == Unit::kImages)
         if (const std::string text = loader_sentence(whole_, config_, "images"); !text.empty())

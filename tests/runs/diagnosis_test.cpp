@@ -15,6 +15,7 @@
 #include "train/training_program.h"
 
 using namespace mpt;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -295,6 +296,20 @@ TEST_CASE("a run writes histograms, a profile and a trace when asked to") {
     test::run(plain);
     CHECK(test::column(test::rows_of(folder / "run", "train"), "loss") ==
           test::column(test::rows_of(folder / "plain", "train"), "loss"));
+}
+
+TEST_CASE("a profile of more updates than a run has, and of what is left of a resumed one, is written") {
+    const test::ScratchFolder folder;
+    RunConfig config = test::small_config(folder / "run");
+    config.debug.profile = 50;
+    test::run(config);
+    const fs::path table = folder / "run" / "profile.txt";
+    CHECK(test::file_text(table).find("conv1") != std::string::npos);
+    fs::remove(table);
+    config.train.steps = 8;
+    config.debug.profile = 1;
+    test::run(config, {.resume = ResumeKind::kAuto});
+    CHECK(test::file_text(table).find("conv1") != std::string::npos);
 }
 
 TEST_CASE("a skipped update names what overflowed first, with its micro-step") {

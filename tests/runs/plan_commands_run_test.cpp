@@ -46,6 +46,9 @@ TEST_CASE("a plan is strict JSON, needs no data set and refuses what it does not
     CHECK(unknown.exit_code == 2);
     CHECK_THAT(unknown.err, Catch::Contains("no GPU 'voodoo2'"));
     CHECK(call(folder, {"plan", "--gpus", "2"}).exit_code == 2);
+    CHECK(call(folder, {"plan", "--gpu", "a100", "--gpus", "2000000000"}).exit_code == 2);
+    CHECK(call(folder, {"plan", "--gpu", "a100", "--link", "nvlink"}).exit_code == 2);
+    CHECK(call(folder, {"plan", "--gpu", "a100", "--gpus", "2", "--link", "string"}).exit_code == 2);
     CHECK(call(folder, {"plan", "--memory", "much"}).exit_code == 2);
 }
 
@@ -99,6 +102,10 @@ TEST_CASE(
     std::vector<std::string> other = words;
     other[2] = "train.batch_size=4";
     CHECK(call(folder, other).exit_code == 2);  // another sweep in the same directory
+    test::write_file(folder / "c.yaml", std::string(kConfig) + "seed: 2\n");
+    const test::Finished edited = call(folder, words);
+    CHECK(edited.exit_code == 2);  // the same words, but rows of another config
+    CHECK_THAT(edited.err, Catch::Contains("the config's text unchanged"));
 }
 
 TEST_CASE("a report of a run is one page with its memory") {
@@ -115,6 +122,15 @@ TEST_CASE("a report of a run is one page with its memory") {
     const std::string page = test::file_text(folder / "r.html");
     CHECK(page.find("values alive, at most ") != std::string::npos);
     CHECK(page.find("training loss") != std::string::npos);
+    fs::create_directories(folder / "other");
+    fs::copy(folder / "run", folder / "other" / "run", fs::copy_options::recursive);
+    REQUIRE(test::Process(folder.path(),
+                          {"report", (folder / "run").string(), (folder / "other" / "run").string(), "--out",
+                           (folder / "r2.html").string()})
+                .wait()
+                .exit_code == 0);
+    CHECK(test::file_text(folder / "r2.html").find(">" + (folder / "other" / "run").string() + "<") !=
+          std::string::npos);  // runs of one name by their paths
     CHECK(test::Process(folder.path(), {"report"}).wait().exit_code == 2);
     CHECK(test::Process(folder.path(), {"report", (folder / "none").string()}).wait().exit_code == 3);
 }

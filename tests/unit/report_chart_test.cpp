@@ -83,6 +83,27 @@ TEST_CASE("a report of two runs has their curves, figures and differences, and f
     CHECK(count(page, "http") == count(page, "xmlns=\"http://www.w3.org/2000/svg\""));
 }
 
+TEST_CASE("a run that has not ended stands in the table as such, with its last row") {
+    const test::ScratchFolder folder;
+    std::filesystem::create_directories(folder.path() / "on");
+    std::ofstream(folder.path() / "on" / "metrics.jsonl")
+        << R"({"kind":"train","step":7,"loss":2.5,"skipped":1})"
+        << "\n"
+        << R"({"kind":3,"step":8})"
+        << "\n"  // of no kind that is known
+        << R"({"kind":"eval","step":7,"loss":2.25,"top1":0.5})"
+        << "\n"
+        << R"({"kind":"train","step":8,"loss":)";
+    const RunRecord run = read_run(folder.path() / "on");
+    CHECK(run.train.rows == 1);
+    CHECK(run.summary.at("end") == "not ended");
+    CHECK(std::stod(run.summary.at("step")) == 7);
+    CHECK(std::stod(run.summary.at("loss")) == 2.25);
+    const std::string page = html_report({run}, {});
+    CHECK(page.find("<td>not ended</td>") != std::string::npos);
+    CHECK(page.find("<td>50</td>") != std::string::npos);
+}
+
 TEST_CASE("a folder without a run is refused by name") {
     const test::ScratchFolder folder;
     CHECK_THROWS_WITH(read_run(folder.path() / "none"), Catch::Contains("none/metrics.jsonl"));

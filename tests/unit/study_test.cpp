@@ -3,10 +3,14 @@
 #include "study/study.h"
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <thread>
 
 #include "backends/cpu/threads.h"
+#include "graph/op.h"
 #include "study/cpu_probe.h"
 #include "train/program_graphs.h"
 
@@ -172,7 +176,7 @@ TEST_CASE("mixed precision doubles the batch, as published for three GPUs") {
 }
 
 TEST_CASE("forecasts of ResNet-50 and GPT-2 lie near published throughput") {
-    const std::vector<CalibrationRow> rows = calibrate();
+    const std::vector<CalibrationRow> rows = calibrate(2);
     REQUIRE(rows.size() >= 10);
     for (const CalibrationRow& row : rows) {
         CAPTURE(row.published.model, row.published.gpu, row.published.precision, row.forecast);
@@ -233,6 +237,61 @@ TEST_CASE("the rates of this machine's CPU are measured, of peaks and of kernels
     for (KernelRate& rate : slow.rates) rate.seconds_each *= 2;
     const std::vector<NodeWork> work = work_of(plan.graph);
     CHECK(forecast(plan, work, slow).ms / forecast(plan, work, machine).ms == Approx(2).epsilon(0.1));
+}
+
+TEST_CASE("a kind that was not measured goes by its kernel with other types, before shares of the peaks") {
+    const RunConfig config = small_gpt(PrecisionMode::kFp32);
+    const DescribedData data = describe_data(config);
+    const StepFamily family(config, data.data, 2, {PrecisionMode::kFp32, Recompute::kOff, Style::kFused});
+    const Plan plan = compile(family.graph(), {&cpu_kernels(), 2, false});
+    const std::vector<NodeWork> work = work_of(plan.graph);
+    const auto step = std::ranges::find_if(
+        plan.steps, [&](const PlannedStep& s) { return plan.graph.node(s.node).op->name == "linear"; });
+    REQUIRE(step != plan.steps.end());
+    const auto n = static_cast<std::size_t>(step - plan.steps.begin());
+    const std::string kind = kind_of(plan.graph, *step);
+    const std::string other = kind.substr(0, kind.rfind(')') + 1) + " f16 f16 -> f16";
+    REQUIRE(kind != other);
+    CpuMachine machine;
+    const double each = 1e-6;  // s a flop: no share of a peak is so slow
+    const auto ms = [&](std::vector<KernelRate> rates) {
+        machine.rates = std::move(rates);
+        return forecast(plan, work, machine).nodes[n].ms;
+    };
+    const double wanted = 1e3 * each * work[n].product_flops;
+    CHECK(ms({{other, 64, each}}) == Approx(wanted).epsilon(0.01));
+    CHECK(ms({{other, 64, 7 * each}, {kind, 8, each}}) == Approx(wanted).epsilon(0.01));
+    CHECK(ms({{"linear: ref (ref) f32 f32 -> f32", 64, each}}) < 0.01 * wanted);
+}
+
+TEST_CASE("whoever keeps the cores busy is told of") {
+    CpuMachine machine;
+    machine.waited = 0.04;
+    CHECK(print(machine).find("waited") == std::string::npos);
+    machine.waited = 0.34;
+    CHECK_THAT(print(machine), Catch::Contains("threads waited for a core 34 % of the time"));
+    if (!std::ifstream("/proc/self/schedstat")) return;  // this scheduler does not count
+    std::atomic<bool> over = false;
+    std::vector<std::thread> others;
+    for (int t = 0; t < 4 * cpu::num_usable_cores(); ++t)
+        others.emplace_back([&] {
+            while (!over) {
+            }
+        });
+    const CpuMachine crowded = measured_machine(2);
+    over = true;
+    for (std::thread& other : others) other.join();
+    CHECK(crowded.waited > 0.5);  // five threads and more a core
+}
+
+TEST_CASE("the heading of published figures says which of them the rates have seen") {
+    const std::vector<CalibrationRow> rows = calibrate(2);
+    CHECK_THAT(print(rows), Catch::Contains("held out only in part"));
+    const bool starred = std::ranges::any_of(rows, [](const auto& row) { return !row.published.fitted; });
+    REQUIRE(starred);
+    std::vector<CalibrationRow> fitted = rows;
+    std::erase_if(fitted, [](const CalibrationRow& row) { return !row.published.fitted; });
+    CHECK(print(fitted).find("held out") == std::string::npos);
 }
 
 TEST_CASE("a plan says what a GPU cannot do, and every node is audited") {

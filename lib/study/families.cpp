@@ -1,0 +1,54 @@
+#include "study/families.h"
+
+namespace mpt {
+
+PrecisionMode like(PrecisionMode mode) {
+    if (mode == PrecisionMode::kTf32) return PrecisionMode::kFp32;
+    const bool sixteen = mode == PrecisionMode::kAmpBf16 || mode == PrecisionMode::kFp8;
+    return sixteen ? PrecisionMode::kAmpFp16 : mode;
+}
+
+PrecisionMode stored_as(PrecisionMode mode) {
+    return mode == PrecisionMode::kFp8 ? PrecisionMode::kAmpBf16 : mode;
+}
+
+Families::Families(const RunConfig& config, const DescribedData& data, int num_threads, Styles styles)
+    : config_(config), data_(data), num_threads_(num_threads) {
+    for (const PrecisionMode mode : kStudiedModes) {
+        if (like(mode) != mode) continue;
+        for (const Recompute recompute : {Recompute::kOff, Recompute::kBlocks})
+            families_[{mode, recompute, Style::kFused}];
+        if (styles == Styles::kBoth && mode != PrecisionMode::kFp16Pure)
+            families_[{mode, Recompute::kOff, Style::kPlain}];
+    }
+    families_[own_key()];
+}
+
+std::vector<Job> Families::jobs() {
+    std::vector<Job> jobs;
+    for (auto& [key, family] : families_)
+        jobs.push_back([this, &key, &family] {
+            const auto& [mode, recompute, style] = key;
+            family = std::make_unique<StepFamily>(config_, data_.data, num_threads_,
+                                                  StepVariant{mode, recompute, style});
+        });
+    return jobs;
+}
+
+const StepFamily& Families::of(PrecisionMode mode, Recompute recompute, Style style) const {
+    // Without fusion fp16_pure takes as long as amp_fp16.
+    if (style == Style::kPlain && mode == PrecisionMode::kFp16Pure) mode = PrecisionMode::kAmpFp16;
+    return *families_.at({like(mode), recompute, style});
+}
+
+const StepFamily& Families::own() const {
+    return *families_.at(own_key());
+}
+
+Families::Key Families::own_key() const {
+    const PrecisionMode stored = stored_as(config_.precision.mode);
+    const bool bf16 = stored == PrecisionMode::kAmpBf16;
+    return {bf16 ? stored : like(stored), config_.memory.recompute, Style::kFused};
+}
+
+}  // namespace mpt
