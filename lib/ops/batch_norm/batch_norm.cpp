@@ -56,8 +56,8 @@ void differentiate(GradientContext& context) {
     context.set(2, g.grad_beta);
 }
 
-// Flops an element: forward 3 for the statistics and 2 to apply them, backward 5 and 5. Both take sums over all
-// rows before they can use them: the first `read_twice` inputs pass through memory again.
+// Flops an element: forward 3 for the statistics and 2 to apply them, backward 5 and 5. Both take sums over
+// all rows before they can use them: the first `read_twice` inputs pass through memory again.
 template <int per_element, std::size_t read_twice = 0>
 Cost cost(const Attributes&, std::span<const TensorType> in, std::span<const TensorType> out) {
     Cost cost = cost_with_flops(per_element * static_cast<double>(out[0].shape.num_elements()), in, out);
