@@ -10,9 +10,19 @@ namespace mpt {
 
 namespace {
 
+// A value that a node names twice, as what masks and what is summed with, is read once.
+double bytes_named_again(const Graph& graph, const Node& node) {
+    double bytes = 0;
+    for (auto input = node.inputs.begin(); input != node.inputs.end(); ++input)
+        if (*input != kNone && std::find(node.inputs.begin(), input, *input) != input)
+            bytes += static_cast<double>(graph.type(*input).bytes());
+    return bytes;
+}
+
 double bytes_moved(const Graph& graph) {
     double bytes = 0;
-    for (const Node& node : graph.nodes) bytes += cost_of(graph, node).bytes;
+    for (const Node& node : graph.nodes)
+        if (node.op != nullptr) bytes += cost_of(graph, node).bytes - bytes_named_again(graph, node);
     return bytes;
 }
 

@@ -111,8 +111,35 @@ const MemoryReport& TrainingProgram::memory() const {
     return impl_->report;
 }
 
+namespace {
+
+// While it lives a device plans without running anything.
+class SizesOnly {
+  public:
+    explicit SizesOnly(gpu::Device* device) : device_(device) {
+        if (device_ == nullptr) return;
+        before_ = device_->settings();
+        gpu::DeviceSettings settings = before_;
+        settings.autotune = gpu::Autotune::kOff;
+        settings.sizes_only = true;
+        device_->set(settings);
+    }
+    ~SizesOnly() {
+        if (device_ != nullptr) device_->set(before_);
+    }
+    SizesOnly(const SizesOnly&) = delete;
+    SizesOnly& operator=(const SizesOnly&) = delete;
+
+  private:
+    gpu::Device* device_;
+    gpu::DeviceSettings before_;
+};
+
+}  // namespace
+
 std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute recompute) const {
     const gpu::DeviceScope scope(impl_->device);
+    const SizesOnly sizes_only(impl_->device);
     RunConfig config = impl_->config;
     config.memory.recompute = recompute;
     const auto fits = [&](std::int64_t rows) {

@@ -42,6 +42,13 @@ TEST_CASE("a bottleneck ResNet in amp_fp16 skips an injected overflow on the hos
     CHECK(pair.twin.controls.back().applied == 19);
 }
 
+TEST_CASE("a bottleneck ResNet in amp_bf16 trains on the host twin as on the CPU") {
+    const auto pair = test::train_both(task_of(PrecisionMode::kAmpBf16), TwinOrder::kFirstStreamAhead, 20);
+    CHECK(pair.worst_loss() < 2e-2);
+    CHECK(pair.twin.controls.back().applied == 20);
+    CHECK(pair.twin.controls.back().skipped == 0);
+}
+
 TEST_CASE("images are normalised and padded early, weights and their gradients beside the convolution") {
     const std::string f16 = plan_on_twin(PrecisionMode::kAmpFp16),
                       bf16 = plan_on_twin(PrecisionMode::kAmpBf16);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "core/error.h"
 #include "support/twin_training.h"
 
 using namespace mpt;
@@ -83,4 +84,34 @@ TEST_CASE("nodes are timed by events, early ones too") {
     program.run_update();
     CHECK(steps > 100);
     CHECK(total > 0);
+}
+
+TEST_CASE("a plan that the device has no memory for is told with the need and the largest micro-batch") {
+    const test::TwinTask task = test::image_task(PrecisionMode::kAmpFp16, 20, 32, 64);
+    gpu::HostTwin device;
+    gpu::DeviceSettings settings;
+    settings.autotune = gpu::Autotune::kMeasure;
+    device.set(settings);
+    TrainingProgram program(task.config, task.data, 1, runs_on(cuda_host_kernels(), device));
+    CHECK(program.available_bytes() == device.free_bytes());
+    const std::int64_t need = program.memory().arena_bytes;
+    CHECK_NOTHROW(program.check_fits(need));
+    const std::int64_t largest = program.largest_micro_batch(need / 2, Recompute::kOff);
+    CHECK(largest > 0);
+    CHECK(largest < 64);
+    try {
+        program.check_fits(need / 2);
+        FAIL("half of the memory is enough");
+    } catch (const Error& error) {
+        CHECK(error.code() == ExitCode::kResource);
+        CHECK_THAT(error.what(),
+                   Catch::Contains("the plan needs " + std::to_string(need >> 20) + " MiB") &&
+                       Catch::Contains("there is " + std::to_string(need / 2 >> 20) + " MiB") &&
+                       Catch::Contains("largest micro-batch that fits is " + std::to_string(largest)));
+    }
+    // Looking for it leaves the device as it was.
+    CHECK(device.settings().autotune == gpu::Autotune::kMeasure);
+    CHECK(!device.settings().sizes_only);
+    program.allocate();
+    CHECK(program.available_bytes() <= (std::int64_t{1} << 34) - need);
 }

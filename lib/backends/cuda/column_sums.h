@@ -99,11 +99,14 @@ void column_partials_kernel(F f, ColumnTiles tiles, float* partials, Y* y, const
     }
 }
 
+// Columns of a block that adds slabs: 32 bytes of each, and many slabs at a time.
+inline constexpr int kFinishColumns = 8;
+
 // finish(column, sums of all rows, f64).
 template <int terms, typename Finish>
 MPT_KERNEL(kColumnThreads)
 void column_finish_kernel(Finish finish, ColumnTiles tiles, const float* partials) {
-    constexpr int kAcross = 32, kDown = kColumnThreads / kAcross;
+    constexpr int kAcross = kFinishColumns, kDown = kColumnThreads / kAcross;
     MPT_SHARED(double, of_thread, terms* kColumnThreads);
     const int lane = thread_index() % kAcross, down = thread_index() / kAcross;
     const std::int64_t column = block_index() * kAcross + lane;
@@ -124,6 +127,13 @@ void column_finish_kernel(Finish finish, ColumnTiles tiles, const float* partial
     finish(column, sums);
 }
 
+template <int terms, typename Finish>
+void finish_column_sums(Device& device, const ColumnTiles& tiles, const Finish& finish,
+                        const float* partials) {
+    launch(device, {.blocks = blocks_for(tiles.columns, kFinishColumns), .threads = kColumnThreads},
+           column_finish_kernel<terms, Finish>, finish, tiles, partials);
+}
+
 // `partials`: column_sums_bytes of workspace.
 template <typename F, typename Finish, typename Y, typename... X>
 void column_sums(Device& device, std::int64_t rows, std::int64_t columns, const F& f, const Finish& finish,
@@ -137,8 +147,7 @@ void column_sums(Device& device, std::int64_t rows, std::int64_t columns, const 
                 .threads = kColumnThreads,
                 .blocks_y = tiles.slabs},
                column_partials_kernel<pack, F, Y, X...>, f, tiles, sums, y, x...);
-        launch(device, {.blocks = blocks_for(columns, 32), .threads = kColumnThreads},
-               column_finish_kernel<F::kTerms, Finish>, finish, tiles, sums);
+        finish_column_sums<F::kTerms>(device, tiles, finish, sums);
     };
     if (columns % kPack == 0)
         run(std::integral_constant<int, kPack>{});

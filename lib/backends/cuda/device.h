@@ -62,6 +62,7 @@ struct ConvolutionFusion {
     bool add = false;                   // data: + addend
     bool mask = false;                  // data: 0 where `masked` (with `affine`: scale masked + shift) <= 0
     bool reductions = false;            // data: sum(result) and sum(result * masked) a channel
+    int references = 0;                 // data: sum(result) and sum(result * reference) for so many, up to 2
     bool operator==(const ConvolutionFusion&) const = default;
 };
 
@@ -81,9 +82,10 @@ struct ConvolutionArgs {
     const void *first = nullptr, *second = nullptr;
     void* result = nullptr;
     void* workspace = nullptr;
-    // Of a fusion; vectors are f32 [channels], `sums` is [2, channels].
+    // Of a fusion; vectors are f32 [channels], `sums` is [2, channels], or [1 + references, channels].
     const float *scale = nullptr, *shift = nullptr;
     const void *addend = nullptr, *masked = nullptr;
+    const void* references[2] = {};
     float* sums = nullptr;
 };
 
@@ -157,6 +159,9 @@ struct DeviceSettings {
     Autotune autotune = Autotune::kOff;
     std::int64_t workspace_bytes = std::int64_t{256} << 20;  // most that a call may take
     std::string journal;                                     // file that keeps measured choices; empty: none
+    // Plans are for their sizes alone and never run: nothing is timed, and what was planned for another batch
+    // stands for what is asked, as planning may take seconds a call.
+    bool sizes_only = false;
 };
 
 class Device {

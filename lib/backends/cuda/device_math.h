@@ -58,6 +58,21 @@ MPT_DEVICE float widen(std::uint8_t value) {
     return static_cast<float>(value);
 }
 
+struct Turn {
+    float cosine, sine;
+};
+// Of `part` of a whole turn; the device takes no slow path for large arguments, which needs local memory.
+MPT_DEVICE Turn turned_by(float part) {
+#ifdef MPT_HOST_TWIN
+    const double angle = 6.283185307179586 * static_cast<double>(part);
+    return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+#else
+    Turn turn;
+    sincospif(2 * part, &turn.sine, &turn.cosine);
+    return turn;
+#endif
+}
+
 // `count` values that lie together; loads and stores move 16 bytes each, or fewer if there are fewer.
 template <typename T, int count>
 struct Pack {
@@ -193,6 +208,15 @@ void with_storage(DType dtype, const Body& body) {
         default:
             return body(float{});
     }
+}
+
+// Calls body(pack) as an integral constant: `most` where that divides the length of a row, otherwise 1.
+template <int most, typename Body>
+void with_pack(std::int64_t length, const Body& body) {
+    if (length % most == 0)
+        body(std::integral_constant<int, most>{});
+    else
+        body(std::integral_constant<int, 1>{});
 }
 
 constexpr std::int64_t blocks_for(std::int64_t items, std::int64_t per_block) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/device_math.h"
+#include "core/error.h"
 
 namespace mpt::gpu {
 inline namespace MPT_GPU_BUILD {
@@ -66,8 +67,12 @@ void map_channels_kernel(F f, std::int64_t elements, std::int64_t channels, Y* y
     const std::int64_t packs = elements / kPack;
     const std::int64_t first = block_index() * num_threads() + thread_index();
     const bool aligned = channels % kPack == 0;
+    // In 32 bits: a division of 64 takes longer than the data does.
+    const auto packs_of_row = static_cast<std::uint32_t>(channels / kPack);
     for (std::int64_t p = first; p < packs; p += num_blocks() * num_threads()) {
-        const std::int64_t channel = p * kPack % channels;
+        const std::int64_t channel = aligned
+                                         ? std::int64_t{static_cast<std::uint32_t>(p) % packs_of_row} * kPack
+                                         : p * kPack % channels;
         float of_channel[F::kVectors][kPack];
         MPT_UNROLL
         for (int v = 0; v < F::kVectors; ++v) {
@@ -102,6 +107,7 @@ void map_channels(Device& device, std::int64_t elements, std::int64_t channels, 
                   const X*... x) {
     if (elements == 0) return;
     constexpr int kPack = kPerPack<Y, X...>;
+    MPT_CHECK(elements / kPack <= std::int64_t{0xffffffff}, "more than 2^32 packs in one tensor");
     launch(device,
            {.blocks = blocks_for(device, elements, kMapThreads * kPack),
             .threads = kMapThreads,

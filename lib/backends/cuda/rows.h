@@ -29,6 +29,15 @@ struct RowGroup {
         if constexpr (lanes == kLanes) return greatest_of_lanes(value);
         return greatest_of_block<kRowThreads>(value);
     }
+    // body(i, p) for `packs` packs at most, which a thread may keep under p.
+    template <int pack, int packs, typename Body>
+    MPT_DEVICE void for_kept(std::int64_t width, const Body& body) const {
+        MPT_UNROLL
+        for (int p = 0; p < packs; ++p) {
+            const std::int64_t i = (std::int64_t{p} * lanes + lane) * pack;
+            if (i < width) body(i, p);
+        }
+    }
     // body(i) for the first index of each of this thread's packs.
     template <int pack, typename Body>
     MPT_DEVICE void for_packs(std::int64_t width, const Body& body) const {
@@ -49,6 +58,25 @@ void with_row_shape(std::int64_t width, const Body& body) {
         with_pack(std::integral_constant<int, kRowThreads>{});
     else
         with_pack(std::integral_constant<int, kLanes>{});
+}
+
+// Elements of a row that a thread keeps in registers between its passes over it, at most.
+inline constexpr int kMostKept = 32;
+
+// As with_row_shape, and body(lanes, pack, packs) is told how many packs of a row each thread keeps; 0 where
+// a row is too long for that, or odd.
+template <int most, typename Body>
+void with_kept_rows(std::int64_t width, const Body& body) {
+    with_row_shape<most>(width, [&]<int lanes, int pack>(std::integral_constant<int, lanes> l,
+                                                         std::integral_constant<int, pack> p) {
+        if constexpr (pack == most && most > 1) {
+            const std::int64_t packs = blocks_for(width, lanes * pack);
+            if (packs <= 16 / pack) return body(l, p, std::integral_constant<int, 16 / pack>{});
+            if (packs <= 24 / pack) return body(l, p, std::integral_constant<int, 24 / pack>{});
+            if (packs <= kMostKept / pack) return body(l, p, std::integral_constant<int, kMostKept / pack>{});
+        }
+        body(l, p, std::integral_constant<int, 0>{});
+    });
 }
 
 template <int lanes>

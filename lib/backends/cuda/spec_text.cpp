@@ -32,6 +32,7 @@ std::string text_of(const ConvolutionSpec& s) {
     if (f.add) text += " add";
     if (f.mask) text += " mask";
     if (f.reductions) text += " reductions";
+    if (f.references > 0) text += " references " + std::to_string(f.references);
     return text;
 }
 

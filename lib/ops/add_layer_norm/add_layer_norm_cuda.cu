@@ -28,7 +28,7 @@ void run_add_layer_norm(const gpu::Call& s, const KernelArgs& a) {
 
 MPT_REGISTER_CUDA(add_layer_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_add_layer_norm>(add_layer_norm_op, gpu::refusal_unless_same<0, 1>));
-    table.add(gpu::kernel<gpu::run_layer_norm_backward<5>, gpu::layer_norm_sums_bytes>(
+    table.add(gpu::kernel<gpu::run_norm_backward<gpu::Centre::kMean, 5>, gpu::norm_sums_bytes<gpu::Centre::kMean>>(
         layer_norm_backward_add_op, gpu::refusal_unless_same<0, 1, 5>));
 }
 

@@ -26,7 +26,7 @@ void run_add_rms_norm(const gpu::Call& s, const KernelArgs& a) {
 
 MPT_REGISTER_CUDA(add_rms_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_add_rms_norm>(add_rms_norm_op, gpu::refusal_unless_same<0, 1>));
-    table.add(gpu::kernel<gpu::run_rms_norm_backward<4>, gpu::rms_norm_sums_bytes>(
+    table.add(gpu::kernel<gpu::run_norm_backward<gpu::Centre::kZero, 4>, gpu::norm_sums_bytes<gpu::Centre::kZero>>(
         rms_norm_backward_add_op, gpu::refusal_unless_same<0, 1, 4>));
 }
 

@@ -6,17 +6,34 @@ namespace mpt {
 
 namespace {
 
-template <typename T>
-struct AddRow {
-    const T* table;
-    std::int64_t part;  // elements of one sample
-    MPT_DEVICE float operator()(std::int64_t i, float x) const { return x + gpu::widen(table[i % part]); }
-};
+constexpr int kThreads = 256;
+
+// `part`: elements of one sample, which the table holds.
+template <int pack, typename T>
+MPT_KERNEL(kThreads)
+void add_rows_kernel(std::int64_t elements, std::int64_t part, const T* x, const T* table, T* y) {
+    for (std::int64_t i = (gpu::block_index() * kThreads + gpu::thread_index()) * pack; i < elements;
+         i += gpu::num_blocks() * kThreads * pack) {
+        float v[pack], row[pack];
+        gpu::load<pack>(x + i, v);
+        gpu::load<pack>(table + i % part, row);
+        MPT_UNROLL
+        for (int k = 0; k < pack; ++k) v[k] += row[k];
+        gpu::store<pack>(y + i, v);
+    }
+}
 
 void run_add_rows(const gpu::Call& s, const KernelArgs& a) {
     const Shape& x = s.in(0).shape;
+    const std::int64_t elements = gpu::elements_of(s), part = x[1] * x[2];
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        gpu::map(*s.device, gpu::elements_of(s), AddRow<T>{a.in<T>(1), x[1] * x[2]}, a.out<T>(0), a.in<T>(0));
+        gpu::with_pack<gpu::kPerPack<T>>(part, [&]<int pack>(std::integral_constant<int, pack>) {
+            gpu::launch(*s.device,
+                        {.blocks = gpu::blocks_for(*s.device, elements / pack, kThreads),
+                         .threads = kThreads,
+                         .threads_meet = false},
+                        add_rows_kernel<pack, T>, elements, part, a.in<T>(0), a.in<T>(1), a.out<T>(0));
+        });
     });
 }
 

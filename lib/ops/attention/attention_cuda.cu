@@ -155,10 +155,7 @@ AttentionRows<T> rows_of(const AttentionLayout& layout, const AttentionExtent& e
 template <typename Run>
 void with_types(DType dtype, std::int64_t size, const Run& run) {
     gpu::with_storage(dtype, [&]<typename T>(T) {
-        if (size % gpu::kPerPack<T> == 0)
-            run(T{}, std::integral_constant<int, gpu::kPerPack<T>>{});
-        else
-            run(T{}, std::integral_constant<int, 1>{});
+        gpu::with_pack<gpu::kPerPack<T>>(size, [&](auto pack) { run(T{}, pack); });
     });
 }
 

@@ -33,11 +33,7 @@ void run_cache_append(const gpu::Call& s, const KernelArgs& a) {
                     cache_append_kernel<pack, C, T>, elements / pack, width / pack, shape[1],
                     s.in(0).shape[1], a.in<T>(1), a.in<std::int32_t>(2), a.out<C>(0));
             };
-            constexpr int kPack = gpu::kPerPack<C, T>;
-            if (width % kPack == 0)
-                run(std::integral_constant<int, kPack>{});
-            else
-                run(std::integral_constant<int, 1>{});
+            gpu::with_pack<gpu::kPerPack<C, T>>(width, run);
         });
     });
 }

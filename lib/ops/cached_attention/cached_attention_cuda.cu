@@ -122,11 +122,7 @@ void run_cached_attention(const gpu::Call& s, const KernelArgs& a) {
                             cached_attention_kernel<kSlots, pack, T, C>, c, a.in<T>(0), a.in<C>(1),
                             a.in<std::int32_t>(2), a.out<T>(0));
             };
-            constexpr int kPack = gpu::kPerPack<C>;
-            if (c.size % kPack == 0)
-                run(std::integral_constant<int, kPack>{});
-            else
-                run(std::integral_constant<int, 1>{});
+            gpu::with_pack<gpu::kPerPack<C>>(c.size, run);
         });
     });
 }

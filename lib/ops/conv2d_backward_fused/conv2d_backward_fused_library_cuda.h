@@ -12,10 +12,10 @@
 namespace mpt::gpu {
 inline namespace MPT_GPU_BUILD {
 
-// What the library is asked for: the data gradient, the same with sums over it (where they are of the tensor
-// that masks it), and the weights' gradient.
+// What the library is asked for: the data gradient; the same with sums over it, of products with the tensor
+// that masks it or with any; and the weights' gradient.
 struct LibraryBackward {
-    std::optional<ConvolutionSpec> data, data_with_sums, weight;
+    std::optional<ConvolutionSpec> data, with_own_sums, with_sums, weight;
 };
 
 inline LibraryBackward library_backward(const Signature& s) {
@@ -43,11 +43,26 @@ inline LibraryBackward library_backward(const Signature& s) {
     c.fusion.mask = a.mask != InputMask::kOff;
     c.fusion.affine = a.mask == InputMask::kInputAffine;
     calls.data = c;
-    if (a.reductions && a.num_references == 1 && c.fusion.affine) {
-        calls.data_with_sums = c;
-        calls.data_with_sums->fusion.reductions = true;
+    if (!a.reductions) return calls;
+    calls.with_sums = c;
+    calls.with_sums->fusion.references = a.num_references;
+    if (a.num_references == 1 && c.fusion.affine) {
+        calls.with_own_sums = c;
+        calls.with_own_sums->fusion.reductions = true;
     }
     return calls;
+}
+
+// Why the library does not do what is asked for in one go; sums afterwards are a node of their own.
+inline std::string refusal_of(const LibraryBackward& calls) {
+    const auto why = [](const std::optional<ConvolutionSpec>& spec) {
+        return spec ? current_device()->plan_convolution(*spec).refusal : std::string();
+    };
+    for (const auto* spec : {&calls.data, &calls.weight})
+        if (std::string no = why(*spec); !no.empty()) return no;
+    // A signature does not tell whether the sums are of the tensor that masks; behind a batch norm they are.
+    if (calls.with_own_sums && why(calls.with_own_sums).empty()) return {};
+    return why(calls.with_sums);
 }
 
 inline std::string library_backward_refusal(const Signature& s) {
@@ -55,16 +70,14 @@ inline std::string library_backward_refusal(const Signature& s) {
     const auto& a = s.attributes.as<Conv2dBackwardFusedAttributes>();
     const std::string why = refusal(s);
     if (!why.empty()) return why;
+    // Each would read the gradient anyway: apart, the plan counts what they read.
+    if (a.need_data && a.need_weight) return "makes one gradient a call";
     if (a.grad_affine) return "takes no scale and shift of the gradient that comes in";
     if (a.input_relu && !a.input_affine) return "takes an activation only behind a scale";
     for (const int index : {in::kX, in::kW, in::kAddend})
         if (s.has(index) && s.in(index).dtype != s.in(in::kG).dtype) return "needs one type of data";
     if (current_device() == nullptr) return "needs a device";
-    const LibraryBackward calls = library_backward(s);
-    for (const auto* spec : {&calls.data, &calls.weight})
-        if (*spec)
-            if (std::string no = current_device()->plan_convolution(**spec).refusal; !no.empty()) return no;
-    return {};
+    return refusal_of(library_backward(s));
 }
 
 struct AddTo {
@@ -88,12 +101,15 @@ inline void run_library_weight(const Call& s, const ConvolutionSpec& spec,
     });
 }
 
-// Sums are by the library where they are of the tensor that masks, otherwise by `sum` afterwards.
 using SumGradient = void (*)(const Call&, const KernelArgs&);
 
-inline void run_library_data(const Call& s, const Planned<ConvolutionArgs>& plain,
-                             const Planned<ConvolutionArgs>& with_sums, SumGradient sum,
-                             const KernelArgs& args) {
+// The ways to a data gradient, those that there are.
+struct LibraryData {
+    Planned<ConvolutionArgs> plain, with_own_sums, with_sums;
+    SumGradient sum;  // after `plain`, where sums are wanted and neither of the others serves
+};
+
+inline void run_library_data(const Call& s, const LibraryData& ways, const KernelArgs& args) {
     namespace in = conv2d_backward_fused_input;
     const auto& a = s.attributes.as<Conv2dBackwardFusedAttributes>();
     const Conv2dBackwardFusedOutputs outputs = outputs_of(a);
@@ -103,13 +119,16 @@ inline void run_library_data(const Call& s, const Planned<ConvolutionArgs>& plai
     if (a.mask != InputMask::kOff) call.masked = args.inputs[in::kX];
     if (a.mask == InputMask::kInputAffine)
         call.scale = args.in<float>(in::kScale), call.shift = args.in<float>(in::kShift);
-    if (with_sums && args.inputs[in::kRef1] == args.inputs[in::kX]) {
-        call.sums = args.out<float>(outputs.reductions);
-        with_sums.run(call);
-        return;
+    if (a.reductions) call.sums = args.out<float>(outputs.reductions);
+    if (ways.with_own_sums && args.inputs[in::kRef1] == args.inputs[in::kX])
+        return ways.with_own_sums.run(call);
+    if (ways.with_sums) {
+        call.references[0] = args.inputs[in::kRef1];
+        if (a.num_references == 2) call.references[1] = args.inputs[in::kRef2];
+        return ways.with_sums.run(call);
     }
-    plain.run(call);
-    if (a.reductions) sum(s, args);
+    ways.plain.run(call);
+    if (a.reductions) ways.sum(s, args);
 }
 
 inline PreparedKernel prepare_library_backward(const Signature& signature, SumGradient sum,
@@ -119,20 +138,23 @@ inline PreparedKernel prepare_library_backward(const Signature& signature, SumGr
     const auto plan = [&](const std::optional<ConvolutionSpec>& spec) {
         return spec ? s.device->plan_convolution(*spec) : Planned<ConvolutionArgs>{};
     };
-    const Planned<ConvolutionArgs> data = plan(calls.data), with_sums = plan(calls.data_with_sums),
-                                   weight = plan(calls.weight);
-    std::size_t bytes = std::max({data.workspace_bytes, with_sums.workspace_bytes, sum_bytes});
+    LibraryData data{plan(calls.data), plan(calls.with_own_sums), {}, sum};
+    if (!data.with_own_sums) data.with_sums = plan(calls.with_sums);
+    const Planned<ConvolutionArgs> weight = plan(calls.weight);
+    std::size_t bytes = std::max({data.plain.workspace_bytes, data.with_own_sums.workspace_bytes,
+                                  data.with_sums.workspace_bytes, sum_bytes});
     if (calls.weight) {
         const ConvolutionSpec& c = *calls.weight;
         const auto narrow_bytes = static_cast<std::size_t>(c.k * c.r * c.s * c.c) * size_of(c.dtype);
         bytes = std::max(bytes, (narrow_bytes + 255) / 256 * 256 + weight.workspace_bytes);
     }
-    std::string description = data.description;
-    if (with_sums) description += ", sums by " + with_sums.description;
+    std::string description = data.plain.description;
+    for (const Planned<ConvolutionArgs>* sums : {&data.with_own_sums, &data.with_sums})
+        if (*sums) description += ", sums by " + sums->description;
     if (weight) description += (description.empty() ? "" : "; weights ") + weight.description;
-    return {[s, calls, data, with_sums, weight, sum](const KernelArgs& args) {
+    return {[s, calls, data, weight](const KernelArgs& args) {
                 if (weight) run_library_weight(s, *calls.weight, weight, args);
-                if (data) run_library_data(s, data, with_sums, sum, args);
+                if (data.plain) run_library_data(s, data, args);
             },
             bytes, description};
 }

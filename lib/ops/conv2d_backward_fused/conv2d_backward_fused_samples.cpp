@@ -82,6 +82,19 @@ void register_conv2d_backward_fused_samples(SampleTable& table) {
         a.mask = InputMask::kInput;
         a.num_references = 1;
         table.add(sample_of(c, a));
+        // What a GPU's library takes: the gradient as it comes.
+        a.grad_affine = false;
+        table.add(sample_of(c, a));
+        a.num_references = 2;
+        table.add(sample_of(c, a));
+        a.add = false;
+        a.mask = InputMask::kInputAffine;
+        a.input_affine = a.input_relu = true;
+        a.num_references = 1;
+        table.add(sample_of(c, a));
+        a.reductions = false;
+        a.num_references = 0;
+        table.add(sample_of(c, a));
     }
 }
 

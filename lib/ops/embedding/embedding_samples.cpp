@@ -10,7 +10,7 @@ void register_embedding_samples(SampleTable& table) {
     };
     for (const auto& [ids_shape, rows, width] :
          {Extent{{1}, 1, 1}, Extent{{3, 5}, 4, 7}, Extent{{2, 40}, 9, 33}, Extent{{4, 6}, 300, 64},
-          Extent{{700}, 3, 16}}) {
+          Extent{{700}, 3, 16}, Extent{{2300}, 40, 8}}) {
         const std::string name = to_string(ids_shape) + " in " + to_string(Shape{rows, width});
         const SampleInput ids{ids_shape, 0, static_cast<double>(rows - 1), SampleInput::Kind::kIndices};
         std::vector<std::int64_t> dims = ids_shape.dims();

@@ -36,18 +36,10 @@ void spread_kernel(std::int64_t elements, std::int64_t pixels, std::int64_t chan
     }
 }
 
-template <typename T, typename Run>
-void with_pack(std::int64_t channels, const Run& run) {
-    if (channels % gpu::kPerPack<T> == 0)
-        run(std::integral_constant<int, gpu::kPerPack<T>>{});
-    else
-        run(std::integral_constant<int, 1>{});
-}
-
 void run_forward(const gpu::Call& s, const KernelArgs& a) {
     const Shape& x = s.in(0).shape;
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
+        gpu::with_pack<gpu::kPerPack<T>>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(
                 *s.device,
                 {.blocks = gpu::blocks_for(x[0] * x[3], 128 * pack), .threads = 128, .threads_meet = false},
@@ -59,7 +51,7 @@ void run_forward(const gpu::Call& s, const KernelArgs& a) {
 void run_backward(const gpu::Call& s, const KernelArgs& a) {
     const Shape& x = s.out(0).shape;
     gpu::with_storage(s.out(0).dtype, [&]<typename T>(T) {
-        with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
+        gpu::with_pack<gpu::kPerPack<T>>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(*s.device,
                         {.blocks = gpu::blocks_for(*s.device, x.num_elements(), 128 * pack),
                          .threads = 128,

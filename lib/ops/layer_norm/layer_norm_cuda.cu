@@ -26,7 +26,7 @@ void run_layer_norm(const gpu::Call& s, const KernelArgs& a) {
 
 MPT_REGISTER_CUDA(layer_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_layer_norm>(layer_norm_op));
-    table.add(gpu::kernel<gpu::run_layer_norm_backward<>, gpu::layer_norm_sums_bytes>(
+    table.add(gpu::kernel<gpu::run_norm_backward<gpu::Centre::kMean>, gpu::norm_sums_bytes<gpu::Centre::kMean>>(
         layer_norm_backward_op, gpu::refusal_unless_same<0, 1>));
 }
 

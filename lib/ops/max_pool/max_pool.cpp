@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include "ops/cost.h"
+#include "ops/max_pool/rewrites.h"
 
 namespace mpt {
 
 std::string print(const MaxPoolAttributes& a) {
-    return fmt::format("window={} stride={} pad={}", a.window, a.stride, a.pad);
+    return fmt::format("window={} stride={} pad={}{}{}", a.window, a.stride, a.pad, a.affine ? " affine" : "",
+                       a.relu ? " relu" : "");
 }
 std::string print(const MaxPoolBackwardAttributes& a) {
     return fmt::format("window={} stride={} pad={} height={} width={}", a.window, a.stride, a.pad, a.height,
@@ -31,7 +33,10 @@ std::int64_t out_extent(std::int64_t in, const A& a) {
 std::vector<TensorType> infer(const Attributes& attributes, std::span<const TensorType> inputs) {
     const auto& a = attributes.as<MaxPoolAttributes>();
     const Shape& x = inputs[0].shape;
-    MPT_CHECK(x.rank() == 4, "max_pool of " + to_string(x));
+    MPT_CHECK(x.rank() == 4 && (a.affine ? inputs.size() == 3 && inputs[1].shape == Shape{x[3]} &&
+                                               inputs[2].shape == Shape{x[3]}
+                                         : inputs.size() == 1 && !a.relu),
+              "max_pool of " + to_string(x) + " with " + print(a));
     const Shape y{x[0], out_extent(x[1], a), out_extent(x[2], a), x[3]};
     return {{y, inputs[0].dtype}, {y, DType::u8}};
 }
@@ -67,6 +72,7 @@ const OpType max_pool_op = {
     .name = "max_pool",
     .precision = PrecisionClass::kFollow,
     .infer = infer,
+    .is_data_input = [](const Attributes&, int index) { return index == 0; },
     .differentiate = differentiate,
     .cost = cost,
 };
@@ -92,6 +98,7 @@ ValueId max_pool_backward(GraphBuilder& builder, ValueId grad_y, ValueId index,
 void register_max_pool(OpTable& table) {
     table.add(max_pool_op);
     table.add(max_pool_backward_op);
+    table.add(max_pool_takes_affine);
 }
 
 }  // namespace mpt

@@ -1,6 +1,7 @@
-// max_pool: (x[N,H,W,C]) -> y[N,P,Q,C], index[N,P,Q,C] u8: the place r * window + s of the maximum in its
-// window. The first maximum wins, padding never does; a NaN in the window wins. max_pool_backward: (grad_y,
-// index) -> grad_x; contributions of overlapping windows are summed in f32 or wider.
+// max_pool: (x[N,H,W,C], scale?, shift?) -> y[N,P,Q,C], index[N,P,Q,C] u8: the place r * window + s of the
+// maximum in its window. The first maximum wins, padding never does; a NaN in the window wins. With `affine`
+// it is that of relu?(x * scale + shift), f32 vectors of C, which is then never stored. max_pool_backward:
+// (grad_y, index) -> grad_x; contributions of overlapping windows are summed in f32 or wider.
 #pragma once
 
 #include "graph/builder.h"
@@ -9,6 +10,7 @@ namespace mpt {
 
 struct MaxPoolAttributes {
     std::int64_t window = 2, stride = 2, pad = 0;
+    bool affine = false, relu = false;
     bool operator==(const MaxPoolAttributes&) const = default;
 };
 struct MaxPoolBackwardAttributes {

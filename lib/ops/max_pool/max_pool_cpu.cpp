@@ -112,10 +112,14 @@ void run_max_pool_backward(const Signature& s, const KernelArgs& args) {
     });
 }
 
+std::string forward_refusal(const Signature& s) {
+    return s.attributes.as<MaxPoolAttributes>().affine ? "takes no scale and shift" : simd::refusal(s);
+}
+
 }  // namespace
 
 void register_max_pool_cpu(KernelTable& table) {
-    table.add(simd::kernel<run_max_pool>(max_pool_op));
+    table.add(simd::kernel<run_max_pool>(max_pool_op, forward_refusal));
     table.add(simd::kernel<run_max_pool_backward>(max_pool_backward_op));
 }
 

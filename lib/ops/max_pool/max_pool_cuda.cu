@@ -8,6 +8,8 @@ namespace {
 struct Pool {
     std::int64_t images, height, width, channels, out_h, out_w;
     int window, stride, pad;
+    const float *scale, *shift;  // of channels, or null
+    bool relu;
 };
 
 template <int pack, typename T>
@@ -19,8 +21,11 @@ void forward_kernel(Pool p, const T* x, T* y, std::uint8_t* index) {
         const std::int64_t c = i % p.channels, pixel = i / p.channels;
         const std::int64_t q = pixel % p.out_w, r = pixel / p.out_w % p.out_h,
                            n = pixel / (p.out_w * p.out_h);
-        float best[pack] = {};
-        int place[pack];
+        float best[pack] = {}, place[pack], scale[pack] = {}, shift[pack] = {};
+        if (p.scale != nullptr) {
+            gpu::load<pack>(p.scale + c, scale);
+            gpu::load<pack>(p.shift + c, shift);
+        }
         for (int k = 0; k < pack; ++k) place[k] = -1;
         for (int a = 0; a < p.window; ++a)
             for (int b = 0; b < p.window; ++b) {
@@ -29,14 +34,16 @@ void forward_kernel(Pool p, const T* x, T* y, std::uint8_t* index) {
                 float v[pack];
                 gpu::load<pack>(x + ((n * p.height + h) * p.width + w) * p.channels + c, v);
                 for (int k = 0; k < pack; ++k) {
+                    if (p.scale != nullptr) v[k] = v[k] * scale[k] + shift[k];
+                    if (p.relu && v[k] < 0) v[k] = 0;
                     const bool greater = v[k] > best[k] || (v[k] != v[k] && best[k] == best[k]);
                     if (place[k] >= 0 && !greater) continue;
                     best[k] = v[k];
-                    place[k] = a * p.window + b;
+                    place[k] = static_cast<float>(a * p.window + b);
                 }
             }
         gpu::store<pack>(y + i, best);
-        for (int k = 0; k < pack; ++k) index[i + k] = static_cast<std::uint8_t>(place[k]);
+        gpu::store<pack>(index + i, place);
     }
 }
 
@@ -68,14 +75,6 @@ void backward_kernel(Pool p, const T* grad_y, const std::uint8_t* index, T* grad
     }
 }
 
-template <typename T, typename Run>
-void with_pack(std::int64_t channels, const Run& run) {
-    if (channels % gpu::kPerPack<T> == 0)
-        run(std::integral_constant<int, gpu::kPerPack<T>>{});
-    else
-        run(std::integral_constant<int, 1>{});
-}
-
 gpu::Launch shape_of(const gpu::Call& s, std::int64_t elements, int pack) {
     return {.blocks = gpu::blocks_for(*s.device, elements, std::int64_t{256} * pack), .threads_meet = false};
 }
@@ -91,15 +90,19 @@ Pool pool_of(const Attributes& a, const Shape& x, const Shape& y) {
             y[2],
             static_cast<int>(a.window),
             static_cast<int>(a.stride),
-            static_cast<int>(a.pad)};
+            static_cast<int>(a.pad),
+            nullptr,
+            nullptr,
+            false};
 }
 
 void run_forward(const gpu::Call& s, const KernelArgs& args) {
     const auto& a = s.attributes.as<MaxPoolAttributes>();
     const Shape &x = s.in(0).shape, &y = s.out(0).shape;
-    const Pool pool = pool_of(a, x, y);
+    Pool pool = pool_of(a, x, y);
+    if (a.affine) pool.scale = args.in<float>(1), pool.shift = args.in<float>(2), pool.relu = a.relu;
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
+        gpu::with_pack<gpu::kPerPack<T>>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(*s.device, shape_of(s, y.num_elements(), pack), forward_kernel<pack, T>, pool,
                         args.in<T>(0), args.out<T>(0), args.out<std::uint8_t>(1));
         });
@@ -111,7 +114,7 @@ void run_backward(const gpu::Call& s, const KernelArgs& args) {
     const Shape &x = s.out(0).shape, &y = s.in(0).shape;
     const Pool pool = pool_of(a, x, y);
     gpu::with_storage(s.out(0).dtype, [&]<typename T>(T) {
-        with_pack<T>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
+        gpu::with_pack<gpu::kPerPack<T>>(x[3], [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(*s.device, shape_of(s, x.num_elements(), pack), backward_kernel<pack, T>, pool,
                         args.in<T>(0), args.in<std::uint8_t>(1), args.out<T>(0));
         });

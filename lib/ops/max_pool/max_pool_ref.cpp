@@ -14,6 +14,12 @@ void run_max_pool(const Signature& s, const KernelArgs& args) {
     const auto index = reference::output(s, args, 1);
     const std::int64_t height = x.dim(1), width = x.dim(2), channels = x.dim(3);
     const std::int64_t out_h = y.dim(1), out_w = y.dim(2);
+    const auto activated = [&](std::int64_t at) {
+        if (!a.affine) return x(at);
+        const double value =
+            x(at) * reference::input(s, args, 1)(at % channels) + reference::input(s, args, 2)(at % channels);
+        return a.relu && value < 0 ? 0.0 : value;
+    };
     for (std::int64_t i = 0; i < y.size(); ++i) {
         const std::int64_t c = i % channels, q = i / channels % out_w, p = i / (channels * out_w) % out_h;
         const std::int64_t n = i / (channels * out_w * out_h);
@@ -23,7 +29,7 @@ void run_max_pool(const Signature& s, const KernelArgs& args) {
             for (std::int64_t t = 0; t < a.window; ++t) {
                 const std::int64_t h = p * a.stride - a.pad + r, w = q * a.stride - a.pad + t;
                 if (h < 0 || h >= height || w < 0 || w >= width) continue;
-                const double value = x(((n * height + h) * width + w) * channels + c);
+                const double value = activated(((n * height + h) * width + w) * channels + c);
                 if (place < 0 || value > best || (std::isnan(value) && !std::isnan(best))) {
                     best = value;
                     place = r * a.window + t;

@@ -17,6 +17,14 @@ void register_max_pool_samples(SampleTable& table) {
     for (const auto& [x, a, first, last] : cases) {
         const Sample forward{to_string(x), &max_pool_op, a, {{x}}};
         table.add(forward);
+        Sample affine = forward;
+        MaxPoolAttributes activated = a;
+        activated.affine = activated.relu = true;
+        affine.attributes = activated;
+        affine.inputs = {
+            {x}, {{x[3]}, -2, 2, SampleInput::Kind::kWide}, {{x[3]}, -0.5, 1, SampleInput::Kind::kWide}};
+        affine.check_gradient = false;  // the pass that differentiates is before the one that makes it
+        table.add(affine);
         const Shape y = max_pool_op.infer(a, std::vector<TensorType>{{x, DType::f32}})[0].shape;
         SampleInput index{y, first, last};
         index.kind = SampleInput::Kind::kBytes;

@@ -24,7 +24,7 @@ void run_rms_norm(const gpu::Call& s, const KernelArgs& a) {
 
 MPT_REGISTER_CUDA(rms_norm)(KernelTable& table) {
     table.add(gpu::kernel<run_rms_norm>(rms_norm_op));
-    table.add(gpu::kernel<gpu::run_rms_norm_backward<>, gpu::rms_norm_sums_bytes>(
+    table.add(gpu::kernel<gpu::run_norm_backward<gpu::Centre::kZero>, gpu::norm_sums_bytes<gpu::Centre::kZero>>(
         rms_norm_backward_op, gpu::refusal_unless_same<0, 1>));
 }
 

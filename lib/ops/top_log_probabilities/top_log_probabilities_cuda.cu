@@ -80,14 +80,10 @@ void run_top_log_probabilities(const gpu::Call& s, const KernelArgs& a) {
     const Top top{columns, num_classes(attributes.vocabulary, columns), attributes.count, a.out<float>(0),
                   a.out<std::int32_t>(1)};
     gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
-        const auto run = [&]<int pack>(std::integral_constant<int, pack>) {
+        gpu::with_pack<gpu::kPerPack<T>>(columns, [&]<int pack>(std::integral_constant<int, pack>) {
             gpu::launch(*s.device, {.blocks = rows, .threads = kThreads}, top_kernel<pack, T>, top,
                         a.in<T>(0));
-        };
-        if (columns % gpu::kPerPack<T> == 0)
-            run(std::integral_constant<int, gpu::kPerPack<T>>{});
-        else
-            run(std::integral_constant<int, 1>{});
+        });
     });
 }
 

@@ -151,8 +151,8 @@ CudaDevice::~CudaDevice() {
     cudaStreamSynchronize(cuda_stream());
     cudaStreamSynchronize(static_cast<cudaStream_t>(second_stream_));
     products_.clear();
-    convolutions_.clear();
-    attentions_.clear();
+    convolutions_ = {};
+    attentions_ = {};
     cudnn_.reset();
     cublaslt_.reset();
     cudaStreamDestroy(static_cast<cudaStream_t>(second_stream_));
@@ -264,6 +264,7 @@ Journal& CudaDevice::journal() {
 
 Planned<ProductArgs> CudaDevice::plan_product(const ProductSpec& spec) {
     make_current();
+    if (settings().sizes_only) return cublaslt_->plan(*this, spec);
     const std::string key = text_of(spec);
     const auto found = products_.find(key);
     if (found != products_.end()) return found->second;
@@ -272,18 +273,18 @@ Planned<ProductArgs> CudaDevice::plan_product(const ProductSpec& spec) {
 
 Planned<ConvolutionArgs> CudaDevice::plan_convolution(const ConvolutionSpec& spec) {
     make_current();
-    const std::string key = text_of(spec);
-    const auto found = convolutions_.find(key);
-    if (found != convolutions_.end()) return found->second;
-    return convolutions_[key] = gpu::plan_convolution(*cudnn_, *this, spec);
+    ConvolutionSpec any_batch = spec;
+    any_batch.n = 0;
+    return convolutions_.plan(settings().sizes_only, text_of(spec), text_of(any_batch),
+                              [&] { return gpu::plan_convolution(*cudnn_, *this, spec); });
 }
 
 Planned<AttentionArgs> CudaDevice::plan_attention(const AttentionSpec& spec) {
     make_current();
-    const std::string key = text_of(spec);
-    const auto found = attentions_.find(key);
-    if (found != attentions_.end()) return found->second;
-    return attentions_[key] = gpu::plan_attention(*cudnn_, *this, spec);
+    AttentionSpec any_batch = spec;
+    any_batch.batch = 0;
+    return attentions_.plan(settings().sizes_only, text_of(spec), text_of(any_batch),
+                            [&] { return gpu::plan_attention(*cudnn_, *this, spec); });
 }
 
 }  // namespace mpt::gpu

@@ -14,6 +14,26 @@ class CublasLt;
 class CudnnRunner;
 class Journal;
 
+// Calls that are planned once: a refusal is asked for before a kernel is prepared.
+template <typename Args>
+class PlannedCalls {
+  public:
+    // `any_batch` is the call's key without its batch.
+    template <typename Make>
+    Planned<Args> plan(bool sizes_only, const std::string& key, const std::string& any_batch,
+                       const Make& make) {
+        const auto& known = sizes_only ? of_any_batch_ : of_call_;
+        const auto found = known.find(sizes_only ? any_batch : key);
+        if (found != known.end()) return found->second;
+        const Planned<Args> made = make();
+        if (!sizes_only) of_call_[key] = made;
+        return of_any_batch_[any_batch] = made;
+    }
+
+  private:
+    std::map<std::string, Planned<Args>> of_call_, of_any_batch_;
+};
+
 class CudaDevice final : public Device {
   public:
     explicit CudaDevice(int index);
@@ -46,10 +66,9 @@ class CudaDevice final : public Device {
     std::unique_ptr<CublasLt> cublaslt_;
     std::unique_ptr<CudnnRunner> cudnn_;
     std::unique_ptr<Journal> journal_;
-    // The same call is planned once: a refusal is asked for before a kernel is prepared.
     std::map<std::string, Planned<ProductArgs>> products_;
-    std::map<std::string, Planned<ConvolutionArgs>> convolutions_;
-    std::map<std::string, Planned<AttentionArgs>> attentions_;
+    PlannedCalls<ConvolutionArgs> convolutions_;
+    PlannedCalls<AttentionArgs> attentions_;
 };
 
 }  // namespace mpt::gpu

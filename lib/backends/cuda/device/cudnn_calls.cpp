@@ -47,10 +47,11 @@ std::vector<CudnnRunner::Measured> measured(const ConvolutionSpec& s, const Conv
     const std::size_t vector = rounded(static_cast<std::size_t>(std::max(s.c, s.k)) * sizeof(float));
     const std::size_t most = std::max({x, w, y});
     std::vector<CudnnRunner::Measured> tensors = {{ids.first, most}, {ids.second, most}, {ids.result, most}};
-    for (const CudnnGraph::Id id : {ids.addend, ids.masked})
+    for (const CudnnGraph::Id id : {ids.addend, ids.masked, ids.references[0], ids.references[1]})
         if (id != 0) tensors.push_back({id, most});
-    for (const CudnnGraph::Id id : {ids.scale, ids.shift, ids.sum, ids.sum_of_products, ids.zeros, ids.ones,
-                                    ids.scratch[0], ids.scratch[1], ids.scratch[2]})
+    for (const CudnnGraph::Id id :
+         {ids.scale, ids.shift, ids.sum, ids.sum_of_products, ids.sums_of_products[0],
+          ids.sums_of_products[1], ids.zeros, ids.ones, ids.scratch[0], ids.scratch[1], ids.scratch[2]})
         if (id != 0) tensors.push_back({id, vector});
     return tensors;
 }
@@ -70,6 +71,10 @@ Bindings bound(const ConvolutionSpec& s, const ConvolutionIds& ids, const Convol
         const std::int64_t channels = s.kind == ConvolutionKind::kForward ? s.k : s.c;
         b.emplace_back(ids.sum, a.sums);
         b.emplace_back(ids.sum_of_products, a.sums + channels);
+        for (std::ptrdiff_t r = 0; r < s.fusion.references; ++r) {
+            b.emplace_back(ids.references[r], plain(a.references[r]));
+            b.emplace_back(ids.sums_of_products[r], a.sums + (r + 1) * channels);
+        }
     }
     for (std::size_t i = 0; i < 3; ++i) b.emplace_back(ids.scratch[i], workspace + scratch.scratch[i]);
     if (ids.zeros != 0) {
@@ -94,9 +99,9 @@ Planned<ConvolutionArgs> plan_convolution(CudnnRunner& runner, CudaDevice& devic
     Planned<ConvolutionArgs> planned;
     auto graph = std::make_shared<CudnnGraph>();
     const ConvolutionIds ids = add_convolution(*graph, spec);
-    PlanWishes wishes = plan_wishes(device, text_of(spec));
-    wishes.tensor_cores = spec.dtype != DType::f32 || spec.tf32;
-    const std::vector<CudnnPlan> plans = graph->plans(runner.target(), wishes, &planned.refusal);
+    const bool tensor_cores = spec.dtype != DType::f32 || spec.tf32;
+    const std::vector<CudnnPlan> plans =
+        runner.plans(device, *graph, text_of(spec), tensor_cores, &planned.refusal);
     if (plans.empty()) return planned;
     const CudnnPlan plan = runner.choose(device, *graph, text_of(spec), plans, measured(spec, ids));
     const VectorScratch scratch(spec, ids);
@@ -123,8 +128,7 @@ Planned<AttentionArgs> plan_attention(CudnnRunner& runner, CudaDevice& device, c
     auto graph = std::make_shared<CudnnGraph>();
     const SumOrder order = device.settings().deterministic ? SumOrder::kFixed : SumOrder::kAny;
     const AttentionIds ids = add_attention(*graph, s, order);
-    const std::vector<CudnnPlan> plans =
-        graph->plans(runner.target(), plan_wishes(device, text_of(s)), &planned.refusal);
+    const std::vector<CudnnPlan> plans = runner.plans(device, *graph, text_of(s), true, &planned.refusal);
     if (plans.empty()) return planned;
     const auto rows = static_cast<std::size_t>(s.batch * s.heads * s.queries);
     const std::size_t row_bytes = s.backward ? rounded(rows * sizeof(float)) : 0;

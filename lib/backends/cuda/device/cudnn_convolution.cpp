@@ -125,15 +125,29 @@ Id recomputed_activation(const Images& i, ConvolutionIds& ids) {
     return shifted;
 }
 
+// Sums of the stored gradient and of its products with other tensors.
+void add_sums(const Images& i, Id gradient, ConvolutionIds& ids) {
+    ids.sum = i.graph.channels(i.s.c);
+    add_reduction(i.graph, CUDNN_REDUCE_TENSOR_ADD, gradient, ids.sum);
+    for (int r = 0; r < i.s.fusion.references; ++r) {
+        const Id product = i.wide();
+        ids.references[r] = i.x(), ids.sums_of_products[r] = i.graph.channels(i.s.c);
+        add_pointwise(i.graph, CUDNN_POINTWISE_MUL, gradient, ids.references[r], product);
+        add_reduction(i.graph, CUDNN_REDUCE_TENSOR_ADD, product, ids.sums_of_products[r]);
+    }
+}
+
 ConvolutionIds add_backward_data(const Images& i) {
     const ConvolutionFusion& f = i.s.fusion;
     CudnnGraph& graph = i.graph;
     ConvolutionIds ids;
     ids.first = i.y(), ids.second = i.w(), ids.result = i.x();
-    Id gradient = f.add || f.mask || f.reductions ? i.wide() : ids.result;
+    // Norm weights take what a relu let through, or what they are given.
+    const bool more = f.mask || f.reductions;
+    Id gradient = f.add || more ? i.wide() : ids.result;
     add_product(graph, i.s, gradient, ids.second, ids.first);
     if (f.add) {
-        const Id sum = f.mask || f.reductions ? i.wide() : ids.result;
+        const Id sum = more ? i.wide() : ids.result;
         ids.addend = i.x();
         add_pointwise(graph, CUDNN_POINTWISE_ADD, gradient, ids.addend, sum);
         gradient = sum;
@@ -152,6 +166,7 @@ ConvolutionIds add_backward_data(const Images& i) {
             graph, {ids.masked, gradient, ids.zeros, ids.ones, ids.ones, ids.sum_of_products, ids.sum,
                     ids.scratch[0], ids.scratch[1], ids.scratch[2]});
     }
+    if (f.references > 0) add_sums(i, gradient, ids);
     return ids;
 }
 

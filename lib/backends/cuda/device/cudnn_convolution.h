@@ -13,6 +13,7 @@ struct ConvolutionIds {
     CudnnGraph::Id first = 0, second = 0, result = 0;
     CudnnGraph::Id scale = 0, shift = 0, addend = 0, masked = 0;
     CudnnGraph::Id sum = 0, sum_of_products = 0;  // statistics: of squares
+    CudnnGraph::Id references[2] = {}, sums_of_products[2] = {};
     CudnnGraph::Id zeros = 0, ones = 0;
     CudnnGraph::Id scratch[3] = {};
 };

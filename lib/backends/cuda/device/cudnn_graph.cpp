@@ -165,6 +165,10 @@ std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWi
             check_cudnn(cudnn().get_attribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
                                               CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw),
                         "engine");
+            CudnnPlan p;
+            p.engine = engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+            p.config = place;
+            if (!wishes.only.empty() && p.key() != wishes.only) continue;
             const Notes notes = notes_of(engine);
             if (notes.lossy || (wishes.deterministic && !notes.deterministic) ||
                 (!wishes.tensor_cores && notes.tensor_core)) {
@@ -176,15 +180,12 @@ std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWi
             plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
             plan->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties());
             if (!plan->try_finalize()) continue;
-            CudnnPlan p;
             p.workspace_bytes = plan->get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
             if (p.workspace_bytes > wishes.workspace_bytes) {
                 ++unfit;
                 continue;
             }
             p.plan = std::move(plan);
-            p.engine = engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-            p.config = place;
             p.tensor_core = notes.tensor_core;
             p.deterministic = notes.deterministic;
             p.compiled_at_runtime = notes.runtime;

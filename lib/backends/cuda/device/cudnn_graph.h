@@ -43,7 +43,8 @@ struct PlanWishes {
     bool deterministic = true;
     bool tensor_cores = true;  // false: none, so that f32 is not rounded to tf32
     std::int64_t workspace_bytes = std::int64_t{256} << 20;
-    int most = 1;  // plans, best first
+    int most = 1;           // plans, best first
+    std::string only = {};  // the plan of this key alone
 };
 
 class CudnnGraph {

@@ -41,6 +41,26 @@ void CudnnRunner::run(const CudnnGraph& graph, const CudnnPlan& plan, const Bind
     check_cudnn(cudnn().execute(handle_, plan.plan->get(), pack.get()), "cudnnBackendExecute");
 }
 
+std::vector<CudnnPlan> CudnnRunner::plans(CudaDevice& device, CudnnGraph& graph, const std::string& what,
+                                          bool tensor_cores, std::string* refusal) const {
+    const DeviceSettings& settings = device.settings();
+    PlanWishes wishes;
+    wishes.deterministic = settings.deterministic;
+    wishes.workspace_bytes = settings.workspace_bytes;
+    wishes.tensor_cores = tensor_cores;
+    // Only what was chosen before is planned: others may take seconds to compile.
+    if (settings.autotune != Autotune::kOff)
+        if (const auto known = device.journal().find(what)) {
+            wishes.only = *known;
+            std::vector<CudnnPlan> found = graph.plans(target_, wishes, refusal);
+            if (!found.empty()) return found;
+            wishes.only.clear();
+        }
+    refusal->clear();
+    wishes.most = settings.autotune == Autotune::kMeasure ? kMostMeasured : 1;
+    return graph.plans(target_, wishes, refusal);
+}
+
 CudnnPlan CudnnRunner::choose(CudaDevice& device, const CudnnGraph& graph, const std::string& what,
                               const std::vector<CudnnPlan>& plans,
                               const std::vector<Measured>& tensors) const {
@@ -66,16 +86,6 @@ CudnnPlan CudnnRunner::choose(CudaDevice& device, const CudnnGraph& graph, const
         return device.time([&] { run(graph, plans[index], bindings, workspace->data()); }, 5);
     };
     return plans[choose_candidate(device.journal(), device.settings().autotune, what, keys, ms)];
-}
-
-PlanWishes plan_wishes(CudaDevice& device, const std::string& what) {
-    const DeviceSettings& settings = device.settings();
-    PlanWishes wishes;
-    wishes.deterministic = settings.deterministic;
-    wishes.workspace_bytes = settings.workspace_bytes;
-    const bool replays = settings.autotune != Autotune::kOff && device.journal().find(what).has_value();
-    wishes.most = replays || settings.autotune == Autotune::kMeasure ? kMostMeasured : 1;
-    return wishes;
 }
 
 }  // namespace mpt::gpu

@@ -27,7 +27,11 @@ class CudnnRunner {
 
     const CudnnTarget& target() const { return target_; }
     void run(const CudnnGraph& graph, const CudnnPlan& plan, const Bindings& bindings, void* workspace) const;
-    // One of the plans, as the settings say; they are timed on scratch memory of `bytes` for each tensor.
+    // Plans of a graph that the journal knows as `what`: the one that it holds, or those to choose from, as
+    // the settings say. None: why in `refusal`.
+    std::vector<CudnnPlan> plans(CudaDevice& device, CudnnGraph& graph, const std::string& what,
+                                 bool tensor_cores, std::string* refusal) const;
+    // One of the plans; they are timed on scratch memory of `bytes` for each tensor.
     struct Measured {
         CudnnGraph::Id id;
         std::size_t bytes;
@@ -39,9 +43,6 @@ class CudnnRunner {
     cudnnHandle_t handle_ = nullptr;
     CudnnTarget target_;
 };
-
-// For the call that the journal knows as `what`.
-PlanWishes plan_wishes(CudaDevice& device, const std::string& what);
 
 Planned<ConvolutionArgs> plan_convolution(CudnnRunner& runner, CudaDevice& device,
                                           const ConvolutionSpec& spec);

@@ -67,8 +67,11 @@ __global__ __launch_bounds__(kWmmaThreads, 4) void wmma_kernel(std::int64_t n, s
             wmma::store_matrix_sync(tile_d + (down + 16 * i) * kWmmaTile + across + 16 * j, sums[i][j],
                                     kWmmaTile, wmma::mem_row_major);
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < kWmmaTile * kWmmaTile; i += kWmmaThreads)
-        d[(row0 + i / kWmmaTile) * n + column0 + i % kWmmaTile] = narrow<T>(tile_d[i]);
+    for (int i = static_cast<int>(threadIdx.x) * kPack; i < kWmmaTile * kWmmaTile; i += kWmmaThreads * kPack) {
+        float sums_of_row[kPack];
+        load<kPack>(tile_d + i, sums_of_row);
+        store<kPack>(d + (row0 + i / kWmmaTile) * n + column0 + i % kWmmaTile, sums_of_row);
+    }
 }
 
 template <typename T>

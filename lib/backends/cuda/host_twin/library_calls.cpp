@@ -106,13 +106,15 @@ void apply_affine(const ConvolutionSpec& s, const ConvolutionArgs& args, std::ve
     }
 }
 
-// Sums of `values` and of values * others a channel.
+// Sums of `values` a channel, and of their products with each of the others.
 void sum_channels(const ConvolutionArgs& args, std::size_t channels, const std::vector<float>& values,
-                  const std::vector<float>& others) {
-    std::vector<double> sums(2 * channels);
+                  const std::vector<std::vector<float>>& others) {
+    std::vector<double> sums((1 + others.size()) * channels);
     for (std::size_t i = 0; i < values.size(); ++i) {
-        sums[i % channels] += static_cast<double>(values[i]);
-        sums[channels + i % channels] += static_cast<double>(values[i]) * static_cast<double>(others[i]);
+        const double value = static_cast<double>(values[i]);
+        sums[i % channels] += value;
+        for (std::size_t o = 0; o < others.size(); ++o)
+            sums[(o + 1) * channels + i % channels] += value * static_cast<double>(others[o][i]);
     }
     for (std::size_t i = 0; i < sums.size(); ++i) args.sums[i] = static_cast<float>(sums[i]);
 }
@@ -155,13 +157,15 @@ void host_convolution(const ConvolutionSpec& s, const ConvolutionArgs& args) {
     if (data) finish_data(s, args, sums);
     for (std::size_t i = 0; i < sums.size(); ++i) store_at(args.result, s.dtype, i, sums[i]);
     // Sums are of what was stored.
-    if (!s.fusion.statistics && !s.fusion.reductions) return;
+    if (!s.fusion.statistics && !s.fusion.reductions && s.fusion.references == 0) return;
     const std::vector<float> stored =
         widened(args.result, s.dtype, static_cast<std::int64_t>(sums.size()), false);
-    if (forward)
-        sum_channels(args, at(s.k), stored, stored);
-    else
-        sum_channels(args, at(s.c), stored, widened(args.masked, s.dtype, xs, false));
+    std::vector<std::vector<float>> others;
+    if (forward) others.push_back(stored);
+    if (s.fusion.reductions) others.push_back(widened(args.masked, s.dtype, xs, false));
+    for (int r = 0; r < s.fusion.references; ++r)
+        others.push_back(widened(args.references[r], s.dtype, xs, false));
+    sum_channels(args, at(forward ? s.k : s.c), stored, others);
 }
 
 namespace {
