@@ -213,6 +213,9 @@ std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>
     chart.x_label = axes.front().key;
     chart.y_label = metric_label(rows, metric);
     chart.categories = axes.front().values;
+    // By place in the grid: an axis may have a value twice.
+    std::size_t of_a_value = 1;
+    for (std::size_t a = 1; a < axes.size(); ++a) of_a_value *= axes[a].values.size();
     std::map<std::string, ChartSeries> series;
     std::vector<std::string> order;
     for (const SweepRow& row : rows) {
@@ -221,8 +224,7 @@ std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>
         if (!series.contains(name)) order.push_back(name);
         ChartSeries& one = series[name];
         one.name = name;
-        const auto at = std::ranges::find(axes.front().values, row.point.front());
-        one.x.push_back(static_cast<double>(at - axes.front().values.begin()));
+        one.x.push_back(static_cast<double>(row.index / of_a_value));
         one.y.push_back(row.status == SweepStatus::kOk
                             ? value_of(row, metric).value_or(std::numeric_limits<double>::quiet_NaN())
                             : std::numeric_limits<double>::quiet_NaN());

@@ -1,6 +1,8 @@
 // Grids and tables of sweeps.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
+#include <string>
 
 #include "core/error.h"
 #include "report/sweep_table.h"
@@ -81,4 +83,22 @@ TEST_CASE("tables hold every row and name the best and the largest") {
     const std::string picture = plot(kAxes, rows(), SweepMetric::kThroughput);
     CHECK(picture.find("amp_fp16") != std::string::npos);
     CHECK(picture.find("train.batch_size") != std::string::npos);
+}
+
+TEST_CASE("a value that an axis has twice is drawn twice") {
+    const std::vector<SweepAxis> axes = {{"train.batch_size", {"8", "16", "8"}}};
+    std::vector<SweepRow> all;
+    for (const SweepPoint& point : points_of(axes)) {
+        SweepRow row;
+        row.index = all.size();
+        row.point = point;
+        row.per_second = 100;
+        all.push_back(row);
+    }
+    const std::string picture = plot(axes, all, SweepMetric::kThroughput);
+    std::set<std::string> places;
+    for (std::size_t at = picture.find("<circle cx="); at != std::string::npos;
+         at = picture.find("<circle cx=", at + 1))
+        places.insert(picture.substr(at, picture.find(" cy=", at) - at));
+    CHECK(places.size() == 3);
 }
