@@ -23,7 +23,7 @@ int eval_command(const std::vector<std::string>& arguments) {
     const std::filesystem::path path = find_checkpoint(checkpoint);
     const ReadConfig read =
         config.config.empty() ? config_of_checkpoint(path, config.overrides()) : config.read();
-    const StopFlag& stop = catch_stop_signals();
+    const StopFlag& stop = catch_stop_signals("in the evaluation");
     const auto evaluation = evaluate_checkpoint(read.config, path.string(), &stop);
     if (!evaluation) {
         fmt::print(stderr, "mpt-train: evaluation stopped\n");

@@ -101,8 +101,9 @@ int train_command(const std::vector<std::string>& arguments) {
         return 0;
     }
     refuse_empty(app);
+    const StopFlag& stop = catch_stop_signals("before the first update");
     TrainRequest request = request_of(options);
-    request.stop = &catch_stop_signals();
+    request.stop = &stop;
     if (request.config.debug.profile > 0) request.machine = measured_machine(request.config);
     const TrainResult result = train(request);
     if (result.signal == 0) {
