@@ -63,6 +63,20 @@ std::vector<std::set<NodeId>> predecessors(const Graph& graph) {
         if (graph.nodes[n].op != nullptr)
             for (const ValueId out : graph.nodes[n].outputs)
                 producer[static_cast<std::size_t>(out)] = static_cast<NodeId>(n);
+    // Readers of what is updated in place; asking the graph for each would take quadratic time.
+    std::vector<bool> updated(graph.values.size());
+    for (const Node& node : graph.nodes)
+        if (node.op != nullptr)
+            for (const Alias alias : node.op->must_alias)
+                if (const ValueId old_value = node.inputs[static_cast<std::size_t>(alias.input)];
+                    old_value != kNone)
+                    updated[static_cast<std::size_t>(old_value)] = true;
+    std::vector<std::vector<NodeId>> readers(graph.values.size());
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+        if (graph.nodes[n].op != nullptr)
+            for (const ValueId in : graph.nodes[n].inputs)
+                if (in != kNone && updated[static_cast<std::size_t>(in)])
+                    readers[static_cast<std::size_t>(in)].push_back(static_cast<NodeId>(n));
     std::vector<std::set<NodeId>> before(graph.nodes.size());
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
         const Node& node = graph.nodes[n];
@@ -73,7 +87,7 @@ std::vector<std::set<NodeId>> predecessors(const Graph& graph) {
         for (const Alias alias : node.op->must_alias) {
             const ValueId old_value = node.inputs[static_cast<std::size_t>(alias.input)];
             if (old_value == kNone) continue;
-            for (const NodeId reader : graph.users(old_value))
+            for (const NodeId reader : readers[static_cast<std::size_t>(old_value)])
                 if (reader != static_cast<NodeId>(n)) before[n].insert(reader);
         }
     }
