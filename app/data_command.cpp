@@ -15,6 +15,7 @@
 #include "dataset/pictures/picture_source.h"
 #include "dataset/pictures/shard_index.h"
 #include "stop_signals.h"
+#include "text_data.h"
 #include "train/run_setup.h"
 
 namespace mpt::app {
@@ -27,7 +28,7 @@ struct DataWords {
     bool check = false, bench = false;
     int show = 0;
     double seconds = 20;
-    std::string out = ".";
+    std::string out;
 };
 
 OpenedSource open_split(const RunConfig& config, Split split) {
@@ -140,39 +141,64 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
                    first, resident_mib(), epoch);
 }
 
-}  // namespace
-
-int data_command(const std::vector<std::string>& arguments) {
-    CLI::App app("Looks at a config's image data without training.", "mpt-train data");
-    DataWords words;
+void declare(CLI::App& app, DataWords& words) {
     words.config.add_to(app);
     app.add_flag("--check", words.check,
-                 "decode every file and name those that are broken; exit 3 if any is");
-    app.add_option("--show", words.show, "save N training samples, as augmented, to samples.png")
+                 "decode every picture and name those that are broken; of text, name every file, line and "
+                 "token at fault; exit 3 if any is");
+    app.add_option("--show", words.show,
+                   "save N training samples, as augmented, to samples.png; of text, print token ids and text")
         ->type_name("N")
         ->check(CLI::Range(1, 10000));
     app.add_option("--out", words.out, "folder of samples.png; default: the working directory")
         ->type_name("DIR");
-    app.add_flag("--bench", words.bench, "measure the images/s of the training loader alone");
+    app.add_flag("--bench", words.bench, "measure the images/s or tokens/s of the training loader alone");
     app.add_option("--seconds", words.seconds, "how long to measure; default 20")
         ->type_name("S")
         ->check(CLI::Range(0.1, 3600.0));
-    if (parse(app, arguments) == Parsed::kHelpShown) return 0;
-    const ReadConfig read = words.config.read();
+}
+
+void refuse_idle_words(const CLI::App& app, bool is_text) {
+    const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
+    if (given("--out") && is_text)
+        throw Error(ExitCode::kUsage, "--out: is for pictures; samples of text are printed, leave it out");
+    if (given("--out") && !given("--show"))
+        throw Error(ExitCode::kUsage, "--out: is the folder of what --show N saves; give both or none");
+    if (given("--seconds") && !given("--bench"))
+        throw Error(ExitCode::kUsage, "--seconds: is how long --bench measures; give both or none");
+}
+
+void look_at_pictures(const RunConfig& config, const DataWords& words) {
     const StopFlag& stop = catch_stop_signals();
     if (!words.check && words.show == 0 && !words.bench) {
-        for (const Split split : {Split::kTrain, Split::kTest}) open_split(read.config, split);
-        return 0;
+        for (const Split split : {Split::kTrain, Split::kTest}) open_split(config, split);
+        return;
     }
     std::int64_t num_faults = 0;
     if (words.check)
-        for (const Split split : {Split::kTrain, Split::kTest}) num_faults += check_split(read.config, split);
+        for (const Split split : {Split::kTrain, Split::kTest}) num_faults += check_split(config, split);
     if (num_faults > 0)
         throw Error(ExitCode::kData, std::to_string(num_faults) +
                                          " broken files; remove them, or train with "
                                          "data.broken: skip");
-    if (words.show > 0) show_samples(read.config, words.show, words.out);
-    if (words.bench) measure(read.config, words.seconds, stop);
+    if (words.show > 0) show_samples(config, words.show, words.out.empty() ? "." : words.out);
+    if (words.bench) measure(config, words.seconds, stop);
+}
+
+}  // namespace
+
+int data_command(const std::vector<std::string>& arguments) {
+    CLI::App app("Looks at a config's data without training.", "mpt-train data");
+    DataWords words;
+    declare(app, words);
+    if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+    const ReadConfig read = words.config.read();
+    refuse_idle_words(app, read.config.model.is_text());
+    for (const std::string& warning : read.warnings) fmt::print("warning: {}\n", warning);
+    if (read.config.model.is_text())
+        look_at_text(read.config, {words.check, words.bench, words.show, words.seconds});
+    else
+        look_at_pictures(read.config, words);
     return 0;
 }
 

@@ -20,11 +20,12 @@ int eval_command(const std::vector<std::string>& arguments) {
         ->type_name("PATH");
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     if (checkpoint.empty()) throw Error(ExitCode::kUsage, "--checkpoint PATH is missing");
-    const std::filesystem::path path = find_checkpoint(checkpoint);
+    const FoundCheckpoint found = find_checkpoint(checkpoint);
+    for (const std::string& notice : found.notices) fmt::print(stderr, "mpt-train: {}\n", notice);
     const ReadConfig read =
-        config.config.empty() ? config_of_checkpoint(path, config.overrides()) : config.read();
-    const StopFlag& stop = catch_stop_signals();
-    const auto evaluation = evaluate_checkpoint(read.config, path.string(), &stop);
+        config.config.empty() ? config_of_checkpoint(found.path, config.overrides()) : config.read();
+    const StopFlag& stop = catch_stop_signals("in the evaluation");
+    const auto evaluation = evaluate_checkpoint(read.config, found.path.string(), &stop);
     if (!evaluation) {
         fmt::print(stderr, "mpt-train: evaluation stopped\n");
         return 128 + stop.asked();

@@ -50,7 +50,12 @@ void declare(CLI::App& app, GenerateOptions& options) {
 
 TokenIds prompt_tokens(const GenerateOptions& options, const Tokenizer& tokenizer) {
     if (options.prompt_option->count() == 0) throw Error(ExitCode::kUsage, "--prompt TEXT is missing");
-    TokenIds ids = tokenizer.encode(options.prompt);
+    TokenIds ids;
+    try {
+        ids = tokenizer.encode(options.prompt);
+    } catch (const Error& error) {
+        throw Error(error.code(), std::string("--prompt: ") + error.what());
+    }
     if (!ids.empty()) return ids;
     const TokenId begin = tokenizer.special().begin;
     if (begin < 0)
@@ -86,6 +91,7 @@ int generate_command(const std::vector<std::string>& arguments) {
     std::signal(SIGPIPE, SIG_DFL);  // `| head` ends it quietly
     const TextModel model = open_text_model(
         {options.checkpoint, options.config.config, options.config.overrides(), ModelType::kGpt});
+    for (const std::string& notice : model.notices) fmt::print(stderr, "mpt-train: {}\n", notice);
     const Tokenizer& tokenizer = *model.tokenizers.target;
     const TokenIds prompt = prompt_tokens(options, tokenizer);
     const std::unique_ptr<GptGenerator> generator = load_generator(model, drop);

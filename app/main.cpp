@@ -1,6 +1,8 @@
+#include <fcntl.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -73,6 +75,14 @@ void share_heap_if_limited() {
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
 }
 
+// A closed standard stream must not become a file of the run: in its place comes one that refuses, so that
+// reading and printing fail by name.
+void hold_standard_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+            open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int report_system_error(const std::system_error& error) {
     if (std::ferror(stdout) != 0) return check_output(0);
     const bool scarce = error.code() == std::errc::resource_unavailable_try_again ||
@@ -86,6 +96,7 @@ int report_system_error(const std::system_error& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    hold_standard_streams();
     std::signal(SIGPIPE, SIG_IGN);  // `| head` must not end a run
     std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), as a full disk is
     share_heap_if_limited();

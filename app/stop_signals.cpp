@@ -3,13 +3,27 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 
 namespace mpt::app {
 namespace {
 
-StopFlag flag;  // a handler can reach nothing else
+// A handler can reach nothing else.
+StopFlag flag;
+const char* said_at_once = nullptr;
+
+// Only calls that a handler may make.
+void say(const char* text) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
+}
 
 void ask_to_stop(int signal) {
+    if (said_at_once != nullptr && !flag.has_work.load()) {
+        say(signal == SIGTERM ? "mpt-train: stopped by SIGTERM " : "mpt-train: stopped by SIGINT ");
+        say(said_at_once);
+        say("\n");
+        _exit(128 + signal);
+    }
     int expected = 0;
     if (!flag.signal.compare_exchange_strong(expected, signal)) _exit(128 + signal);
 }
@@ -24,6 +38,11 @@ const StopFlag& catch_stop_signals() {
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
     return flag;
+}
+
+const StopFlag& catch_stop_signals(const char* before) {
+    said_at_once = before;
+    return catch_stop_signals();
 }
 
 }  // namespace mpt::app

@@ -7,4 +7,8 @@ namespace mpt::app {
 
 const StopFlag& catch_stop_signals();
 
+// Here the first one, too, ends the process at once, as long as the flag's begin_work() was not called: with
+// the line "mpt-train: stopped by SIGTERM " + `before`, which must outlive the process.
+const StopFlag& catch_stop_signals(const char* before);
+
 }  // namespace mpt::app

@@ -5,6 +5,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "core/error.h"
+#include "run_place.h"
 #include "stop_signals.h"
 #include "study/cpu_probe.h"
 #include "train/trainer.h"
@@ -34,9 +35,11 @@ void declare(CLI::App& app, TrainOptions& options) {
     options.config.add_to(app);
     app.add_option("--output", options.output, "directory of the run (output_dir)")->type_name("DIR");
     options.resume_option =
-        app.add_option("--resume", options.resume,
-                       "go on with a run: from a checkpoint or run directory, or (auto) from the newest good "
-                       "checkpoint of the output directory")
+        app.add_option(
+               "--resume", options.resume,
+               "go on with a run: from a checkpoint or run directory, or (auto) from the newest good "
+               "checkpoint of the output directory; a run that was moved goes on where its config.yaml "
+               "lies")
             ->type_name("[PATH|auto]")
             ->expected(0, 1);
     app.add_flag("--overwrite", options.overwrite, "start anew in a directory that holds a run");
@@ -70,16 +73,19 @@ TrainRequest request_of(const TrainOptions& options) {
         overrides.push_back("checkpoint.init_from=" + absolute(options.init_from));
     if (options.dump_graph) overrides.push_back("debug.dump_graph=true");
     if (!options.profile.empty()) overrides.push_back("debug.profile=" + options.profile);
-    ReadConfig read = options.config.read(std::move(overrides));
+    const bool resumes = options.resume_option->count() > 0;
+    const bool automatic = options.resume.empty() || options.resume == "auto";
+    ReadConfig read = read_config_of_run(
+        options.config, std::move(overrides),
+        {resumes, options.overwrite, automatic ? "" : options.resume, !options.output.empty()});
     TrainRequest request;
     request.config = std::move(read.config);
     request.resolved = std::move(read.resolved);
     request.warnings = std::move(read.warnings);
-    if (options.resume_option->count() > 0) {
+    if (resumes) {
         if (!options.init_from.empty())
             throw Error(ExitCode::kUsage,
                         "--resume and --init-from exclude each other: a resumed run has its weights");
-        const bool automatic = options.resume.empty() || options.resume == "auto";
         request.resume.kind = automatic ? ResumeKind::kAuto : ResumeKind::kPath;
         request.resume.path = options.resume;
     }
@@ -101,8 +107,9 @@ int train_command(const std::vector<std::string>& arguments) {
         return 0;
     }
     refuse_empty(app);
+    const StopFlag& stop = catch_stop_signals("before the first update");
     TrainRequest request = request_of(options);
-    request.stop = &catch_stop_signals();
+    request.stop = &stop;
     if (request.config.debug.profile > 0) request.machine = measured_machine(request.config);
     const TrainResult result = train(request);
     if (result.signal == 0) {

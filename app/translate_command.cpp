@@ -117,11 +117,14 @@ int translate_command(const std::vector<std::string>& arguments) {
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     std::signal(SIGPIPE, SIG_DFL);  // `| head` ends it quietly
     const TextModel model = open_model(options);
+    for (const std::string& notice : model.notices) fmt::print(stderr, "mpt-train: {}\n", notice);
     LineTranslator translator(model);
     std::ios::sync_with_stdio(false);
     // What somebody types is answered at once.
     const std::size_t at_once = isatty(STDIN_FILENO) != 0 ? 1 : kLinesAtOnce;
     while (translator.read(at_once)) translator.translate();
+    if (std::cin.bad())
+        throw Error(ExitCode::kData, "standard input cannot be read; give it a file or a pipe: < in > out");
     translator.end();
     return 0;
 }

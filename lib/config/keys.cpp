@@ -21,11 +21,12 @@ std::vector<Key> run_keys() {
         text_key(
             "device", "auto, cpu, cuda or cuda:N", [](auto& c) -> auto& { return c.device; }, parse_device,
             "where to train; auto: a GPU if there is one, else the CPU"),
-        with_default(also_called(path_key(
-                                     "output_dir", [](auto& c) -> auto& { return c.output_dir; },
-                                     "the run directory: config, metrics, log, checkpoints"),
-                                 {"output", "out_dir", "run_dir", "save_dir"}),
-                     "runs/NAME in the working directory"),
+        with_default(
+            also_called(path_key(
+                            "output_dir", [](auto& c) -> auto& { return c.output_dir; },
+                            "the run directory: config, metrics, log, checkpoints"),
+                        {"output", "out_dir", "run_dir", "run_path", "save_dir", "output_directory"}),
+            "runs/NAME in the working directory"),
         also_called(
             whole(
                 "threads", [](auto& c) -> auto& { return c.threads; },
@@ -142,10 +143,12 @@ std::vector<Key> data_keys() {
                 "data.type", {"synthetic", "imagefolder", "shards", "tokens", "text", "parallel"}),
         whole(
             "data.train_limit", [](auto& c) -> auto& { return c.data.train_limit; },
-            {.min = 1, .max = kMany, .unset_word = "auto"}, "use the first N training samples; auto: all"),
+            {.min = 1, .max = kMany, .unset_word = "auto"},
+            "use the first N training samples (images, windows of a text, pairs); auto: all"),
         whole(
             "data.eval_limit", [](auto& c) -> auto& { return c.data.eval_limit; },
-            {.min = 1, .max = kMany, .unset_word = "auto"}, "use the first N test samples; auto: all"),
+            {.min = 1, .max = kMany, .unset_word = "auto"},
+            "use the first N test samples (images, windows, pairs); auto: all"),
         on_off(
             "data.shuffle", [](auto& c) -> auto& { return c.data.shuffle; },
             "a new order every epoch, from seed and epoch"),
@@ -161,7 +164,7 @@ std::vector<Key> data_keys() {
             "batches prepared ahead"),
         choice<IfMissing>(
             "data.if_missing", [](auto& c) -> auto& { return c.data.if_missing; },
-            "when the data is not there: end with exit 3, or train on synthetic images"),
+            "when the data is not there: end with exit 3, or train on synthetic images or random tokens"),
     };
 }
 
@@ -194,10 +197,11 @@ std::vector<Key> train_keys() {
                                      {1, kLongest}, "length of the run in updates; not with epochs"),
                                  {"num_steps", "max_steps", "iterations", "updates"}),
                      "none"),
-        also_called(whole(
-                        "train.batch_size", [](auto& c) -> auto& { return c.train.batch_size; }, {1, 1048576},
-                        "samples (images, windows of text) that one update consumes"),
-                    {"batch", "minibatch", "batchsize"}),
+        also_called(
+            whole(
+                "train.batch_size", [](auto& c) -> auto& { return c.train.batch_size; }, {1, 1048576},
+                "samples (images, windows of text) that one update consumes; transformer: batch_tokens"),
+            {"batch", "minibatch", "batchsize"}),
         only_if(
             also_called(whole(
                             "train.batch_tokens", [](auto& c) -> auto& { return c.train.batch_tokens; },

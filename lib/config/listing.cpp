@@ -1,4 +1,6 @@
 // The config written out: the resolved one as YAML, and the table of keys for reading.
+#include <algorithm>
+
 #include "config/key.h"
 #include "config/read.h"
 #include "config/suggest.h"
@@ -70,6 +72,20 @@ std::string echo(const RunConfig& config) {
         open = section;
     }
     return text;
+}
+
+std::vector<std::string> changed_keys(const RunConfig& now, const RunConfig& then,
+                                      const std::vector<std::string>& sections) {
+    std::vector<std::string> changed;
+    const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
+    for (const Key& key : all_keys()) {
+        const std::string first = key.path.substr(0, key.path.find('.'));
+        if (std::ranges::find(sections, first) == sections.end()) continue;
+        const std::string value = key.print(now), before = key.print(then);
+        if (value != before)
+            changed.push_back(key.path + " " + shown(value) + " (was " + shown(before) + ")");
+    }
+    return changed;
 }
 
 std::string keys_text() {

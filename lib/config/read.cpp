@@ -78,8 +78,9 @@ class Reader {
         item.key_place = {source, 1, 1};
         const std::size_t dot = path.rfind('.');
         if (!is_section(section_of(path))) {
-            const UnknownKey unknown = explain_unknown("", last_part(path));
-            faults_.add(item.key_place, path, unknown.what);
+            const auto joined = explain_joined(path);
+            faults_.add(item.key_place, path,
+                        joined ? joined->what : explain_unknown("", last_part(path)).what);
             return;
         }
         if (dot != std::string::npos) item.key = path.substr(dot + 1);
@@ -118,13 +119,25 @@ class Reader {
             enter(item, path);
         } else if (item.key == "<<") {
             faults_.add(item.key_place, path, "merge keys are not supported; write the keys out");
-        } else {
+        } else if (!explain_parts(item, path)) {
             const bool enough = faults_.size() > kMostExplained;
             const UnknownKey unknown =
                 enough ? UnknownKey{"unknown key", ""} : explain_unknown(section, item.key);
             faults_.add(item.key_place, path, unknown.what);
             if (!unknown.section.empty() && item.kind == YamlItem::Kind::kMap) walk(item, unknown.section);
         }
+    }
+
+    // Of a section that does not exist; whether a part of it, joined to its name, is a key's.
+    bool explain_parts(const YamlItem& item, const std::string& path) {
+        if (item.kind != YamlItem::Kind::kMap || faults_.size() > kMostExplained) return false;
+        bool any = false;
+        for (const YamlItem& part : item.items)
+            if (const auto unknown = explain_joined(join(path, part.key))) {
+                faults_.add(part.key_place, join(path, part.key), unknown->what);
+                any = true;
+            }
+        return any;
     }
 
     // An empty section is fine: all its keys may be commented out.

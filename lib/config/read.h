@@ -30,6 +30,10 @@ std::string find_config(const std::string& name);
 // The whole config as YAML that read_config reads back to an equal value.
 std::string echo(const RunConfig& config);
 
+// Keys that differ, in these sections or of these names at the top level: "train.steps 40 (was 20)".
+std::vector<std::string> changed_keys(const RunConfig& now, const RunConfig& then,
+                                      const std::vector<std::string>& sections);
+
 // What only the length of an epoch decides: a warm-up longer than the run, if units differ. One line each.
 std::vector<std::string> warnings_for(const RunConfig& config, std::int64_t updates_per_epoch);
 

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "config/idle_keys.h"
 #include "config/key_kinds.h"
 #include "config/read.h"
 
@@ -162,6 +163,15 @@ void check_best(const Checked& at) {
         at.faults.add(at.place_of({"checkpoint.best"}), "checkpoint.best",
                       std::string(name_of(best)) + " is for images; use loss" +
                           (translates ? " or bleu" : "") + " or none");
+    const int bleu_source = at.place_of({"translation.bleu"}).source;
+    // Switched off by --set: the file's choice cannot be meant any more.
+    if (best == BestMetric::kBleu && type == ModelType::kTransformer && !translates &&
+        bleu_source > at.place_of({"checkpoint.best"}).source) {
+        best = BestMetric::kLoss;
+        at.faults.warn(at.place_of({"translation.bleu"}), "translation.bleu",
+                       "off, and so checkpoint.best is loss instead of bleu");
+        return;
+    }
     if (best == BestMetric::kBleu && !translates)
         at.faults.add(at.place_of({"checkpoint.best"}), "checkpoint.best",
                       "bleu needs model.type transformer with translation.bleu: true; use loss or none");
@@ -304,17 +314,6 @@ void check_schedule(const Checked& at) {
         at.faults.warn(at.place_of({"schedule.warmup"}), "schedule.warmup", long_warmup(at.config, *length));
 }
 
-void warn_of_idle_keys(const Checked& at) {
-    for (const Key& key : all_keys()) {
-        if (!at.has(key.path) || matters(key, at.config)) continue;
-        if (key.print(at.config) == key.print(RunConfig{})) continue;
-        at.faults.warn(at.place_of({key.path}), key.path,
-                       "has no effect with " + key.switch_path + " " +
-                           find_key(key.switch_path)->print(at.config) + "; it is for " +
-                           joined(key.switch_words));
-    }
-}
-
 }  // namespace
 
 void check_together(const GivenKeys& given, Faults& faults, RunConfig& config) {
@@ -327,7 +326,7 @@ void check_together(const GivenKeys& given, Faults& faults, RunConfig& config) {
     check_data(at);
     check_optimizer(at);
     check_schedule(at);
-    warn_of_idle_keys(at);
+    warn_of_idle_keys(given, faults, config);
 }
 
 std::vector<std::string> warnings_for(const RunConfig& config, std::int64_t updates_per_epoch) {

@@ -1,7 +1,6 @@
 #include "config/unknown_key.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -63,6 +62,11 @@ UnknownKey did_you_mean(const Candidate& candidate) {
             candidate.is_section ? candidate.path : ""};
 }
 
+// Some keys have an option of their own.
+std::string in_words(const std::string& path) {
+    return path == "output_dir" ? path + ", or --output DIR" : path;
+}
+
 UnknownKey belongs_in(const std::vector<Candidate>& places) {
     std::vector<std::string> paths;
     for (const Candidate& candidate : places)
@@ -70,7 +74,8 @@ UnknownKey belongs_in(const std::vector<Candidate>& places) {
             paths.push_back(candidate.path);
     const Candidate& first = places.front();
     const std::string where = first.section.empty() ? "at the top level" : "in section " + first.section;
-    if (paths.size() == 1) return {"unknown key here; it belongs " + where + " (" + first.path + ")", ""};
+    if (paths.size() == 1)
+        return {"unknown key here; it belongs " + where + " (" + in_words(first.path) + ")", ""};
     return {"unknown key here; did you mean " + joined(paths, " or ") + "?", ""};
 }
 
@@ -94,6 +99,14 @@ UnknownKey explain_unknown(std::string_view section, std::string_view word) {
         if (last_part(candidate.path) == candidate.word) names.push_back(candidate.word);
     const std::string where = section.empty() ? "the top level" : "section " + std::string(section);
     return {"unknown key; " + where + " has " + joined(names), ""};
+}
+
+std::optional<UnknownKey> explain_joined(std::string_view path) {
+    std::string word(path);
+    std::ranges::replace(word, '.', '_');
+    const auto same = same_word(all_candidates(), word);
+    if (same.empty()) return std::nullopt;
+    return belongs_in(same);
 }
 
 }  // namespace mpt

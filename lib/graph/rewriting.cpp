@@ -1,7 +1,6 @@
 #include "graph/rewriting.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/error.h"
 
@@ -40,12 +39,13 @@ std::vector<NodeId> users_of_op(const Graph& graph, ValueId id, const OpType& op
 }
 
 bool depends_on(const Graph& graph, ValueId value, NodeId from) {
-    std::set<NodeId> seen;
+    std::vector<bool> seen(graph.nodes.size());
     std::vector<NodeId> open = {producer_of(graph, value)};
     while (!open.empty()) {
         const NodeId next = open.back();
         open.pop_back();
-        if (next == kNone || !seen.insert(next).second) continue;
+        if (next == kNone || seen[static_cast<std::size_t>(next)]) continue;
+        seen[static_cast<std::size_t>(next)] = true;
         if (next == from) return true;
         for (const ValueId input : graph.node(next).inputs) open.push_back(producer_of(graph, input));
     }

@@ -35,15 +35,35 @@ struct Block {
     bool decayed = true;
 };
 
-inline std::vector<Block> blocks_of(const SegmentTable& table) {
-    std::vector<Block> blocks;
-    for (std::int64_t s = 0; s < table.size(); ++s) {
-        const Segment& segment = table.all()[static_cast<std::size_t>(s)];
-        for (std::int64_t at = 0; at < segment.elements; at += kBlock)
-            blocks.push_back(
-                {s, segment.offset + at, std::min(kBlock, segment.elements - at), segment.decayed});
+// The blocks of all segments, in order, without a list of them: a plan of a model far too large for any
+// memory must be small itself.
+class Blocks {
+  public:
+    explicit Blocks(const SegmentTable& table) {
+        for (const Segment& segment : table.all()) {
+            segments_.push_back(segment);
+            first_.push_back(size_);
+            size_ += static_cast<std::size_t>((segment.elements + kBlock - 1) / kBlock);
+        }
     }
-    return blocks;
+    std::size_t size() const { return size_; }
+    Block operator[](std::size_t index) const {
+        const auto after = std::upper_bound(first_.begin(), first_.end(), index);
+        const auto s = static_cast<std::size_t>(after - first_.begin()) - 1;
+        const std::int64_t at = static_cast<std::int64_t>(index - first_[s]) * kBlock;
+        const Segment& segment = segments_[s];
+        return {static_cast<std::int64_t>(s), segment.offset + at, std::min(kBlock, segment.elements - at),
+                segment.decayed};
+    }
+
+  private:
+    std::vector<Segment> segments_;
+    std::vector<std::size_t> first_;  // block of each segment
+    std::size_t size_ = 0;
+};
+
+inline Blocks blocks_of(const SegmentTable& table) {
+    return Blocks(table);
 }
 
 // The values of one narrow block as f32, and back (nearest even).
@@ -115,10 +135,10 @@ enum class Masters { kRead, kWrite };
 
 // Calls body(view, index of the block) for every block; writes masters (and their narrow copy) back if asked.
 template <typename Body>
-void for_each_block(const Regions& r, const std::vector<Block>& blocks, Masters masters, int num_threads,
+void for_each_block(const Regions& r, const Blocks& blocks, Masters masters, int num_threads,
                     const Body& body) {
     const auto run_block = [&](std::int64_t index, float* scratch) {
-        const Block& block = blocks[static_cast<std::size_t>(index)];
+        const Block block = blocks[static_cast<std::size_t>(index)];
         const bool wide = r.master_dtype == DType::f32;
         float* master = wide ? static_cast<float*>(r.master) + block.begin : scratch;
         if (!wide) widen(r.master, r.master_dtype, block.begin, block.elements, master);
@@ -160,7 +180,7 @@ inline double squares(const float* x, std::int64_t n) {
     return sum;
 }
 
-inline std::vector<Squares> by_segment(const std::vector<Block>& blocks, const Squares* of_block,
+inline std::vector<Squares> by_segment(const Blocks& blocks, const Squares* of_block,
                                        std::int64_t num_segments) {
     std::vector<Squares> sums(static_cast<std::size_t>(num_segments));
     for (std::size_t b = 0; b < blocks.size(); ++b) {

@@ -1,6 +1,8 @@
 #include "passes/simplify.h"
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 
 #include "graph/op.h"
 
@@ -35,19 +37,38 @@ bool same_computation(const Node& a, const Node& b) {
            a.attributes == b.attributes;
 }
 
+// Nodes that may compute the same as another have equal keys.
+std::size_t key_of(const Node& node) {
+    std::size_t key = std::hash<const void*>()(node.op) + static_cast<std::size_t>(node.phase);
+    for (const ValueId in : node.inputs) key = key * 1000003 + static_cast<std::size_t>(in + 1);
+    return key;
+}
+
+// Each node merges with the first that computes the same. Inputs come before their readers, so what a node
+// reads is known to be merged or not when its turn comes.
 bool merge_common_subexpressions(Graph& graph) {
+    std::vector<ValueId> now(graph.values.size());  // what stands for a value
+    std::iota(now.begin(), now.end(), 0);
+    std::unordered_map<std::size_t, std::vector<NodeId>> known;
     bool changed = false;
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-        if (graph.nodes[i].op == nullptr) continue;
-        for (std::size_t j = i + 1; j < graph.nodes.size(); ++j) {
-            if (graph.nodes[j].op == nullptr || !same_computation(graph.nodes[i], graph.nodes[j])) continue;
-            const std::vector<ValueId> old = graph.nodes[j].outputs;
-            graph.nodes[j].op = nullptr;
-            for (std::size_t o = 0; o < old.size(); ++o)
-                graph.replace_uses(old[o], graph.nodes[i].outputs[o]);
-            changed = true;
+    for (NodeId n = 0; n < static_cast<NodeId>(graph.nodes.size()); ++n) {
+        Node& node = graph.node(n);
+        if (node.op == nullptr) continue;
+        for (ValueId& in : node.inputs)
+            if (in != kNone) in = now[static_cast<std::size_t>(in)];
+        std::vector<NodeId>& alike = known[key_of(node)];
+        const auto first = std::ranges::find_if(
+            alike, [&](NodeId other) { return same_computation(graph.node(other), node); });
+        if (first == alike.end()) {
+            alike.push_back(n);
+            continue;
         }
+        for (std::size_t o = 0; o < node.outputs.size(); ++o)
+            now[static_cast<std::size_t>(node.outputs[o])] = graph.node(*first).outputs[o];
+        node.op = nullptr;
+        changed = true;
     }
+    for (Graph::Output& output : graph.outputs) output.value = now[static_cast<std::size_t>(output.value)];
     graph.reorder();
     return changed;
 }

@@ -17,6 +17,7 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
     for (const std::size_t item : by_size) {
         const Lifetime& life = lifetimes[item];
         const std::int64_t bytes = (life.bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+        if (bytes == 0) continue;  // at offset 0, in nobody's way: most nodes have no workspace
         std::int64_t offset = 0;
         for (const std::size_t other : placed) {
             const Lifetime& o = lifetimes[other];

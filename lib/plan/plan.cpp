@@ -135,21 +135,23 @@ void measure(Plan& plan, const std::vector<Storage>& storages) {
     int first_backward = num_steps;
     for (int n = num_steps - 1; n >= 0; --n)
         if (plan.graph.node(n).phase == Phase::kBackward) first_backward = n;
+    // What each step adds to the living, and what was gone before it.
+    std::vector<std::int64_t> change(static_cast<std::size_t>(num_steps) + 2);
+    for (const Storage& storage : storages) {
+        if (storage.stored || plan.graph.value(storage.owner).kind == ValueKind::kInput) continue;
+        const auto& [bytes, first, last] = storage.life;
+        change[static_cast<std::size_t>(first)] += bytes;
+        change[static_cast<std::size_t>(last) + 1] -= bytes;
+        const bool kept = first < first_backward && first_backward <= last && last < num_steps;
+        if (kept && first_backward < num_steps) plan.kept_bytes += bytes;
+    }
     int peak_step = 0;
+    std::int64_t live = 0;
     for (int step = 0; step < num_steps; ++step) {
-        std::int64_t live = 0, kept = 0;
-        for (const Storage& storage : storages) {
-            if (storage.stored || plan.graph.value(storage.owner).kind == ValueKind::kInput) continue;
-            const bool alive = storage.life.first <= step && step <= storage.life.last;
-            if (alive) live += storage.life.bytes;
-            if (alive && storage.life.first < step && storage.life.last < num_steps)
-                kept += storage.life.bytes;
-        }
-        if (live > plan.activations_bytes) {
-            plan.activations_bytes = live;
-            peak_step = step;
-        }
-        if (step == first_backward) plan.kept_bytes = kept;
+        live += change[static_cast<std::size_t>(step)];
+        if (live <= plan.activations_bytes) continue;
+        plan.activations_bytes = live;
+        peak_step = step;
     }
     for (const Storage& storage : storages) {
         if (storage.stored || storage.life.first > peak_step || storage.life.last < peak_step) continue;

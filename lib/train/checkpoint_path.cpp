@@ -8,27 +8,58 @@ namespace mpt {
 namespace fs = std::filesystem;
 namespace {
 
-fs::path best_or_newest(const fs::path& checkpoints, const std::string& run_id) {
+FoundCheckpoint best_or_newest(const fs::path& checkpoints, const std::string& run_id) {
+    FoundCheckpoint found;
     std::error_code dangling;
     const fs::path best = fs::canonical(checkpoints / "best", dangling);
-    if (!dangling) return best;
+    if (!dangling) {
+        try {
+            return {read_checkpoint(best).head.path, {}};
+        } catch (const Error& error) {
+            found.notices.push_back(std::string(error.what()) + "; the newest good one is used");
+        }
+    }
     const NewestCheckpoint newest = newest_checkpoint(checkpoints, run_id);
     if (!newest.checkpoint)
         throw Error(ExitCode::kCheckpoint, checkpoints.string() + ": holds no checkpoint yet");
-    return newest.checkpoint->head.path;
+    for (const std::string& complaint : newest.complaints)
+        if (found.notices.empty() || !found.notices.front().starts_with(complaint))
+            found.notices.push_back(complaint + "; the one before it is used");
+    found.path = newest.checkpoint->head.path;
+    return found;
+}
+
+std::string last_good_beside(const fs::path& checkpoint) {
+    try {
+        const NewestCheckpoint newest = newest_checkpoint(checkpoint.parent_path(), {});
+        if (newest.checkpoint) return "the last good checkpoint is " + newest.checkpoint->head.path.string();
+    } catch (const Error&) {  // all are damaged
+    }
+    return "there is no good checkpoint beside it";
+}
+
+fs::path whole_checkpoint(const fs::path& folder) {
+    try {
+        return read_checkpoint(folder).head.path;
+    } catch (const Error& error) {
+        throw Error(ExitCode::kCheckpoint, std::string(error.what()) + "; " + last_good_beside(folder));
+    }
 }
 
 }  // namespace
 
-fs::path find_checkpoint(const std::string& given) {
-    const fs::path path = fs::absolute(given).lexically_normal();
+FoundCheckpoint find_checkpoint(const std::string& given) {
+    fs::path path = fs::absolute(given).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();  // a slash at the end
     if (!fs::exists(path))
         throw Error(ExitCode::kCheckpoint, path.string() + ": there is no such checkpoint");
-    if (!fs::is_directory(path) || fs::exists(path / "manifest.json")) return fs::canonical(path);
+    if (!fs::is_directory(path)) return {fs::canonical(path), {}};
     if (fs::exists(path / "checkpoints"))
         return best_or_newest(path / "checkpoints", RunDirectory(path).run_id());
-    if (path.filename() == "checkpoints" || path.parent_path().filename() == "checkpoints")
-        return best_or_newest(path, {});
+    if (path.filename() == "checkpoints") return best_or_newest(path, {});
+    if (path.parent_path().filename() == "checkpoints" || fs::exists(path / "manifest.json") ||
+        fs::exists(path / "weights.safetensors"))
+        return {whole_checkpoint(fs::canonical(path)), {}};
     throw Error(ExitCode::kCheckpoint,
                 path.string() + ": is neither a checkpoint (manifest.json) nor a run (checkpoints/)");
 }

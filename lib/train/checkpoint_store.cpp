@@ -165,8 +165,7 @@ NewestCheckpoint newest_checkpoint(const fs::path& folder, const std::string& ru
         }
     }
     if (!newest.complaints.empty())
-        throw Error(ExitCode::kCheckpoint, "no good checkpoint to resume from: " + newest.complaints.front() +
-                                               "; --overwrite starts anew");
+        throw Error(ExitCode::kCheckpoint, "no checkpoint here is good: " + newest.complaints.front());
     return newest;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <numbers>
 
+#include "train/durable_file.h"
 #include "train/resume.h"
 #include "train/run_setup.h"
 #include "train/text_tokenizer.h"
@@ -64,8 +65,9 @@ namespace {
 
 // Of a checkpoint's directory; a bare file of weights has none.
 std::vector<std::string> trained_class_names(const std::string& checkpoint) {
-    if (!std::filesystem::exists(std::filesystem::path(checkpoint) / "state.json")) return {};
-    return read_checkpoint(std::filesystem::canonical(checkpoint)).state.class_names;
+    const std::filesystem::path state = std::filesystem::path(checkpoint) / "state.json";
+    if (!std::filesystem::exists(state)) return {};
+    return training_state_from_json(read_text_file(state), state.string()).class_names;
 }
 
 }  // namespace

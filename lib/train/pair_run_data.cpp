@@ -32,7 +32,7 @@ struct Pairs {
     std::int64_t vocabulary = 0;
     std::string origin;
     double characters_per_target = 0, bytes_per_target = 0;
-    std::vector<std::string> warnings;
+    std::vector<std::string> warnings, findings;
 };
 
 // Both sides as long as a batch is wide, once the end or the begin is added.
@@ -57,8 +57,11 @@ Pairs make_synthetic(const RunConfig& config) {
     pairs.specials = {0, 2, 3};
     const std::int64_t length =
         std::max<std::int64_t>(config.data.sequence_length.value_or(kSyntheticLength), 2);
-    pairs.train = synthetic_pairs(config.data.num_samples, length, pairs.vocabulary, config.seed);
-    pairs.validation = synthetic_pairs(std::max<std::int64_t>(config.data.num_samples / 5, 1), length,
+    const DataConfig& data = config.data;
+    const std::int64_t count = std::min(data.num_samples, data.train_limit.value_or(data.num_samples));
+    const std::int64_t held_back = std::max<std::int64_t>(data.num_samples / 5, 1);
+    pairs.train = synthetic_pairs(count, length, pairs.vocabulary, config.seed);
+    pairs.validation = synthetic_pairs(std::min(held_back, data.eval_limit.value_or(held_back)), length,
                                        pairs.vocabulary, config.seed + 1);
     pairs.warnings = {"the sentence pairs are synthetic: a loss on them means nothing"};
     return pairs;
@@ -89,41 +92,72 @@ void measure_targets(Pairs& pairs) {
     pairs.bytes_per_target = bytes / std::max(targets, 1.0);
 }
 
-Pairs encode_text(const RunConfig& config, const ParallelText& text, std::vector<ParallelText::Pair> train,
-                  std::vector<ParallelText::Pair> validation, const std::string& validation_origin,
+// Training or validation pairs: what messages call them, and where they come from.
+struct PairPart {
+    const char* name;
+    std::string origin;
+    std::vector<ParallelText::Pair> pairs;
+};
+
+void check_not_empty(const PairPart& part, const DataConfig& data) {
+    if (!part.pairs.empty()) return;
+    throw Error(ExitCode::kData,
+                fmt::format("{}: there are no {}; change data.validation_fraction ({}), or name files to "
+                            "evaluate on with data.validation_path",
+                            part.origin, part.name, data.validation_fraction));
+}
+
+std::string length_finding(const char* part, const PairTokens& tokens) {
+    std::int64_t longest[2] = {0, 0}, total[2] = {0, 0};
+    for (std::int64_t i = 0; i < tokens.num_pairs(); ++i)
+        for (const int side : {0, 1}) {
+            const auto length =
+                static_cast<std::int64_t>((side == 0 ? tokens.source(i) : tokens.target(i)).size());
+            total[side] += length;
+            longest[side] = std::max(longest[side], length);
+        }
+    return fmt::format("{}: {} source and {} target tokens, at most {} and {} in a sentence", part, total[0],
+                       total[1], longest[0], longest[1]);
+}
+
+PairTokens encode_part(Pairs& all, const PairPart& part, const LengthLimit& limit) {
+    EncodedPairs encoded = encode_pairs(part.pairs, *all.tokenizer, *all.tokenizer, limit, part.origin);
+    const LoadReport& report = encoded.report;
+    const std::string line = std::string(part.name) + ": " + to_string(report, limit);
+    if (report.truncated + report.skipped + report.empty > 0) all.warnings.push_back(line);
+    all.findings.push_back(line);
+    all.findings.push_back(length_finding(part.name, encoded.tokens));
+    return std::move(encoded.tokens);
+}
+
+Pairs encode_text(const RunConfig& config, PairPart train, PairPart validation,
                   std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     if (config.model.context < 2)
         throw Error(ExitCode::kUsage,
                     "model.context: 1 holds no token beside the end of a sentence; an "
                     "encoder-decoder takes at least 2");
-    train = first_of(std::move(train), data.train_limit);
-    validation = first_of(std::move(validation), data.eval_limit);
+    for (const PairPart* part : {&train, &validation}) check_not_empty(*part, data);
+    train.pairs = first_of(std::move(train.pairs), data.train_limit);
+    validation.pairs = first_of(std::move(validation.pairs), data.eval_limit);
     std::vector<std::string> lines;
-    for (const ParallelText::Pair& pair : train) {
+    for (const ParallelText::Pair& pair : train.pairs) {
         lines.emplace_back(pair.source);
         lines.emplace_back(pair.target);
     }
     Pairs pairs;
-    pairs.origin = text.origin();
-    pairs.tokenizer = trained != nullptr ? std::move(trained) : open_pair_tokenizer(data, lines);
+    pairs.origin = train.origin;
+    pairs.tokenizer =
+        trained != nullptr ? std::move(trained) : open_pair_tokenizer(data, lines, train.origin);
     pairs.specials = pair_specials(*pairs.tokenizer);
     pairs.vocabulary = vocabulary_of(config.model, pairs.tokenizer.get(), 0);
     const LengthLimit limit{
         std::min(data.max_tokens, config.model.context - 1),
         data.long_lines == LongLinesPolicy::kSkip ? LongLines::kSkip : LongLines::kTruncate};
-    const auto encode = [&](std::span<const ParallelText::Pair> side, const std::string& origin,
-                            const char* part) {
-        EncodedPairs encoded = encode_pairs(side, *pairs.tokenizer, *pairs.tokenizer, limit, origin);
-        const LoadReport& report = encoded.report;
-        if (report.truncated + report.skipped + report.empty > 0)
-            pairs.warnings.push_back(std::string(part) + ": " + to_string(report, limit));
-        return std::move(encoded.tokens);
-    };
-    pairs.train = encode(train, pairs.origin, "training pairs");
-    pairs.validation = encode(validation, validation_origin, "validation pairs");
+    pairs.train = encode_part(pairs, train, limit);
+    pairs.validation = encode_part(pairs, validation, limit);
     measure_targets(pairs);
-    for (const ParallelText::Pair& pair : validation) {
+    for (const ParallelText::Pair& pair : validation.pairs) {
         pairs.validation_sources.emplace_back(pair.source);
         pairs.validation_references.emplace_back(pair.target);
     }
@@ -133,15 +167,20 @@ Pairs encode_text(const RunConfig& config, const ParallelText& text, std::vector
 Pairs read_parallel(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     const ParallelText text = read_pairs(data.path, data.source_path, data.target_path);
-    if (data.validation_path.empty() && data.validation_source_path.empty())
-        return encode_text(config, text,
-                           select_pairs(text.pairs(), PairSide::kTrain, data.validation_fraction),
-                           select_pairs(text.pairs(), PairSide::kValidation, data.validation_fraction),
-                           text.origin() + ", validation part", std::move(trained));
+    constexpr const char* kTraining = "training pairs";
+    constexpr const char* kValidation = "validation pairs";
+    if (data.validation_path.empty() && data.validation_source_path.empty()) {
+        const auto part = [&](PairSide side) {
+            return select_pairs(text.pairs(), side, data.validation_fraction);
+        };
+        return encode_text(config, {kTraining, text.origin(), part(PairSide::kTrain)},
+                           {kValidation, text.origin() + ", validation part", part(PairSide::kValidation)},
+                           std::move(trained));
+    }
     const ParallelText validation =
         read_pairs(data.validation_path, data.validation_source_path, data.validation_target_path);
-    return encode_text(config, text, text.pairs(), validation.pairs(), validation.origin(),
-                       std::move(trained));
+    return encode_text(config, {kTraining, text.origin(), text.pairs()},
+                       {kValidation, validation.origin(), validation.pairs()}, std::move(trained));
 }
 
 Pairs open_pairs(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
@@ -151,8 +190,9 @@ Pairs open_pairs(const RunConfig& config, std::shared_ptr<const Tokenizer> train
     if (!first.empty() && fs::exists(first)) return read_parallel(config, std::move(trained));
     if (data.if_missing == IfMissing::kError)
         throw Error(ExitCode::kData, first +
-                                         ": there is no such file; scripts/prepare_text.sh makes the files "
-                                         "of the shipped configs, data.if_missing: synthetic trains on "
+                                         ": there is no such file; data/README.md says where the data of "
+                                         "the shipped configs comes from (scripts/prepare_text.sh makes "
+                                         "data/kjv and data/de-en), data.if_missing: synthetic trains on "
                                          "random tokens");
     Pairs pairs = make_synthetic(config);
     pairs.warnings = {(first.empty() ? "data.path is not set" : first + ": not there") +
@@ -279,6 +319,20 @@ std::string PairRunData::summary() const {
     return fmt::format("{} training and {} validation pairs, vocabulary of {}, batches of {}, {}",
                        s.pairs.train.num_pairs(), s.pairs.validation.num_pairs(), s.pairs.vocabulary, lengths,
                        s.pairs.origin);
+}
+
+std::vector<std::string> PairRunData::findings() const {
+    const State& s = *state_;
+    std::vector<std::string> lines = s.pairs.findings;
+    const auto num_batches = [&](const PairTokens& tokens, const std::vector<PairBucket>& buckets) {
+        return s.batches(tokens, buckets, PairBatches::BatchOrder::kByLength).num_batches();
+    };
+    lines.push_back(fmt::format("an epoch: {} updates, {} batches of at most {} tokens a side",
+                                description.updates_per_epoch, num_batches(s.pairs.train, s.train_buckets),
+                                s.config.train.batch_tokens / s.config.train.accumulate));
+    lines.push_back(
+        fmt::format("an evaluation: {} batches", num_batches(s.pairs.validation, s.validation_buckets)));
+    return lines;
 }
 
 std::int64_t PairRunData::num_samples() const {

@@ -14,7 +14,12 @@ namespace fs = std::filesystem;
 namespace {
 
 Start newest_of(const RunDirectory& directory) {
-    NewestCheckpoint newest = newest_checkpoint(directory.checkpoints(), directory.run_id());
+    NewestCheckpoint newest;
+    try {
+        newest = newest_checkpoint(directory.checkpoints(), directory.run_id());
+    } catch (const Error& error) {
+        throw Error(error.code(), std::string(error.what()) + "; --overwrite starts anew");
+    }
     Start start{std::move(newest.checkpoint), false};
     for (const std::string& complaint : newest.complaints)
         start.notices.push_back(complaint + "; the one before it is used");
@@ -39,19 +44,12 @@ Start start_from_path(const RunDirectory& directory, const std::string& given, E
     return start;
 }
 
-// The sections that differ from the config the checkpoint was made with.
-std::string changed_sections(const RunConfig& now, const RunConfig& then) {
+// What differs from the config that the checkpoint was made with, as far as the numbers hang on it.
+std::string changed_settings(const RunConfig& now, const RunConfig& then) {
     std::string changed;
-    const auto compare = [&](const char* name, bool same) {
-        if (!same) changed += (changed.empty() ? "" : ", ") + std::string(name);
-    };
-    compare("seed", now.seed == then.seed);
-    compare("model", now.model == then.model);
-    compare("precision", now.precision == then.precision);
-    compare("data", now.data == then.data);
-    compare("train", now.train == then.train);
-    compare("optimizer", now.optimizer == then.optimizer);
-    compare("schedule", now.schedule == then.schedule);
+    for (const std::string& key :
+         changed_keys(now, then, {"seed", "model", "precision", "data", "train", "optimizer", "schedule"}))
+        changed += (changed.empty() ? "" : ", ") + key;
     return changed;
 }
 
@@ -91,9 +89,7 @@ void restart_loss_scale(StepControl& control, const StepControl& fresh) {
 
 fs::path weights_file(const std::string& given, const char* name) {
     const fs::path path = fs::absolute(given).lexically_normal();
-    if (!fs::is_directory(path)) return path;
-    read_checkpoint(path);  // checksums
-    return path / name;
+    return fs::is_directory(path) ? path / name : path;
 }
 
 // Values that no run leaves behind and none can go on with.
@@ -149,13 +145,17 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
     TrainingState state = checkpoint.state;
     const std::optional<RunConfig> then = config_of(checkpoint);
     if (then) {
-        const std::string changed = changed_sections(config, *then);
+        const std::string changed = changed_settings(config, *then);
         if (!changed.empty())
-            notices->push_back("resumed with other settings than the checkpoint's in: " + changed);
+            notices->push_back("resumed with other settings than the checkpoint's: " + changed);
     }
     if (then && !(then->precision == config.precision)) {
         restart_loss_scale(state.control, program.control());
         notices->push_back("the precision settings changed: the loss scale starts anew");
+    }
+    if (then && then->checkpoint.best != config.checkpoint.best) {
+        state.best = {};
+        notices->push_back("checkpoint.best is another metric now: the search for the best starts anew");
     }
     program.set_control(state.control);
     state.num_samples = num_samples;
@@ -164,7 +164,9 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
 }
 
 std::string load_initial_weights(TrainingProgram& program, const RunConfig& config) {
-    const SafetensorsFile file(weights_file(config.checkpoint.init_from, "weights.safetensors"));
+    const std::string& given = config.checkpoint.init_from;
+    if (fs::is_directory(given)) read_checkpoint(given);  // checksums
+    const SafetensorsFile file(weights_file(given, "weights.safetensors"));
     const std::vector<FileTensor> tensors = weight_tensors(store_of(program));
     std::string report;
     if (config.checkpoint.init_partial) {

@@ -39,7 +39,8 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
 // config.checkpoint.init_from: weights only. Returns a line on what was loaded and what was not.
 std::string load_initial_weights(TrainingProgram& program, const RunConfig& config);
 
-// A safetensors file, or a checkpoint's weights (their moving average when it has one), for evaluation.
+// A safetensors file, or the weights (their moving average when it has one) of a checkpoint that
+// find_checkpoint found whole, for evaluation.
 void load_weights(TrainingProgram& program, const std::string& path);
 // The same into masters alone.
 void load_weights(const StoreView& store, const std::string& path);

@@ -50,6 +50,8 @@ class RunData {
     virtual Unit unit() const = 0;
     // "60000 training and 10000 test images of 28x28x1, 10 classes, /usr/share/..."
     virtual std::string summary() const = 0;
+    // What was read and what was left out, a line for each part or file: for `mpt-train data`.
+    virtual std::vector<std::string> findings() const { return {}; }
     // What identifies the training set for a position in it.
     virtual std::int64_t num_samples() const = 0;
     virtual std::vector<std::string> class_names() const { return {}; }

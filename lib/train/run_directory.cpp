@@ -73,6 +73,24 @@ void RunDirectory::write_run_id(const std::string& id) {
     replace_file(path_ / "run.json", nlohmann::json{{"run_id", id}}.dump() + "\n");
 }
 
+fs::path run_of_checkpoint(const fs::path& given) {
+    std::error_code error;
+    const fs::path path = fs::canonical(given, error);
+    if (error || !fs::is_directory(path)) return {};
+    if (fs::exists(path / "run.json") || fs::exists(path / "checkpoints")) return path;
+    const fs::path folder = path.filename() == "checkpoints" ? path : path.parent_path();
+    const bool inside =
+        folder.filename() == "checkpoints" && (folder == path || fs::exists(path / "manifest.json"));
+    return inside ? folder.parent_path() : fs::path();
+}
+
+fs::path run_of_config(const fs::path& config) {
+    std::error_code error;
+    const fs::path path = fs::canonical(config, error);
+    if (error || path.filename() != "config.yaml") return {};
+    return run_of_checkpoint(path.parent_path());
+}
+
 std::string new_run_id() {
     std::random_device device;
     return fmt::format("{:08x}{:08x}", device(), device());

@@ -42,4 +42,10 @@ class RunDirectory {
 
 std::string new_run_id();  // 16 random hex digits
 
+// The directory of the run that wrote this config: RUN/config.yaml, RUN/checkpoints/NAME/config.yaml. Empty
+// for any other file.
+std::filesystem::path run_of_config(const std::filesystem::path& config);
+// The same for a checkpoint in a run's directory, or that directory itself.
+std::filesystem::path run_of_checkpoint(const std::filesystem::path& given);
+
 }  // namespace mpt

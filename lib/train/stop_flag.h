@@ -7,8 +7,13 @@ namespace mpt {
 
 struct StopFlag {
     std::atomic<int> signal{0};
+    // Whether there is something that must be put in order before the end. Until then reading text, learning
+    // a vocabulary or planning a deep model may take minutes, and the process may as well end at once.
+    mutable std::atomic<bool> has_work{false};
     int asked() const { return signal.load(std::memory_order_relaxed); }
+    void begin_work() const { has_work.store(true); }
 };
-static_assert(std::atomic<int>::is_always_lock_free, "used from a signal handler");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "used from a signal handler");
 
 }  // namespace mpt

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/threads.h"
 #include "config/read.h"
 #include "core/error.h"
 #include "dataset/text/pair_batches.h"
@@ -19,17 +20,33 @@ namespace {
 constexpr std::int64_t kGpt2Vocabulary = 50257;  // of token files without a tokenizer
 constexpr std::size_t kMostBytesAToken = 128;    // no token of the known vocabularies is longer
 
+// Of a model that is nothing but weights: what its training text gives, as training made it.
+std::shared_ptr<const Tokenizer> tokenizer_from_text(const fs::path& checkpoint, const RunConfig& config) {
+    const DataConfig& data = config.data;
+    const std::string& text = data.path.empty() ? data.source_path : data.path;
+    if (text.empty() || !fs::exists(text))
+        throw Error(
+            ExitCode::kCheckpoint,
+            checkpoint.string() +
+                ": has no tokenizer beside it, and the training text it could be made "
+                "from" +
+                (text.empty() ? " (data.path) is not named" : ", " + text + ", is not there") +
+                "; name that text with --set data.path=FILE, or give the run's folder as --checkpoint");
+    return open_data(config)->tokenizers().target;
+}
+
 std::shared_ptr<const Tokenizer> tokenizer_of(const fs::path& checkpoint, const RunConfig& config,
                                               const char* name) {
     const fs::path folder = (fs::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path()) / name;
     if (fs::exists(folder)) return load_tokenizer(folder.string());
     if (tokenizer_type(config.data) == TokenizerType::kBytes) return make_byte_tokenizer();
-    if (config.data.tokenizer_path.empty())
-        throw Error(ExitCode::kCheckpoint,
-                    folder.string() +
-                        ": there is no such folder: the model was trained on tokens without a tokenizer; "
-                        "name one with --set data.tokenizer_path=PATH (and data.tokenizer=gpt2)");
-    return open_token_file_tokenizer(config.data);
+    if (!config.data.tokenizer_path.empty()) return open_token_file_tokenizer(config.data);
+    if (config.data.type == DataType::kText || config.data.type == DataType::kParallel)
+        return tokenizer_from_text(checkpoint, config);
+    throw Error(ExitCode::kCheckpoint,
+                folder.string() +
+                    ": there is no such folder: the model was trained on tokens without a tokenizer; "
+                    "name one with --set data.tokenizer_path=PATH (and data.tokenizer=gpt2)");
 }
 
 void check_type(const TextModel& model, ModelType wanted) {
@@ -58,12 +75,15 @@ StoreView view_of(const InferenceWeights& weights) {
 
 TextModel open_text_model(const TextModelRequest& request) {
     TextModel model;
-    model.checkpoint = find_checkpoint(request.checkpoint);
+    FoundCheckpoint found = find_checkpoint(request.checkpoint);
+    model.checkpoint = std::move(found.path);
+    model.notices = std::move(found.notices);
     ReadConfig read = request.config.empty() ? config_of_checkpoint(model.checkpoint, request.overrides)
                                              : read_config(find_config(request.config), request.overrides);
     model.config = std::move(read.config);
     check_type(model, request.type);
     check_supported(model.config);
+    cpu::start_threads(num_threads(model.config));  // a system that refuses them says so here
     model.tokenizers.target = tokenizer_of(model.checkpoint, model.config, "tokenizer");
     model.tokenizers.source = model.tokenizers.target;
     model.vocabulary = vocabulary_of(model.config.model, model.tokenizers.target.get(), kGpt2Vocabulary);

@@ -15,6 +15,7 @@ namespace mpt {
 
 struct TextModel {
     std::filesystem::path checkpoint;  // its folder, or a safetensors file
+    std::vector<std::string> notices;  // on damaged ones that it was taken for
     RunConfig config;
     RunTokenizers tokenizers;     // source: of an encoder-decoder
     std::int64_t vocabulary = 0;  // true count

@@ -25,11 +25,16 @@ std::shared_ptr<const Tokenizer> open_gpt2(const DataConfig& data) {
 }
 
 std::shared_ptr<const Tokenizer> open_sentencepiece(const DataConfig& data,
-                                                    std::span<const std::string> lines) {
+                                                    std::span<const std::string> lines,
+                                                    const std::string& origin) {
     if (!data.tokenizer_path.empty()) return open_sentencepiece_tokenizer(data.tokenizer_path);
     SentencePieceOptions options;
     options.vocabulary_size = static_cast<std::int32_t>(data.sentencepiece_size);
-    return train_sentencepiece_tokenizer(lines, options);
+    try {
+        return train_sentencepiece_tokenizer(lines, options);
+    } catch (const Error& error) {
+        throw Error(error.code(), "data.sentencepiece_size: " + origin + ": " + error.what());
+    }
 }
 
 }  // namespace
@@ -41,7 +46,7 @@ TokenizerType tokenizer_type(const DataConfig& data) {
 }
 
 std::shared_ptr<const Tokenizer> open_text_tokenizer(const DataConfig& data, std::string_view whole,
-                                                     std::string_view training) {
+                                                     std::string_view training, const std::string& origin) {
     switch (tokenizer_type(data)) {
         case TokenizerType::kBytes:
             return make_byte_tokenizer();
@@ -54,22 +59,24 @@ std::shared_ptr<const Tokenizer> open_text_tokenizer(const DataConfig& data, std
     }
     std::vector<std::string> lines;
     for (const std::string_view line : lines_of(training)) lines.emplace_back(line);
-    return open_sentencepiece(data, lines);
+    return open_sentencepiece(data, lines, origin);
 }
 
 std::shared_ptr<const Tokenizer> open_pair_tokenizer(const DataConfig& data,
-                                                     std::span<const std::string> training_lines) {
+                                                     std::span<const std::string> training_lines,
+                                                     const std::string& origin) {
     if (tokenizer_type(data) != TokenizerType::kSentencePiece)
         throw Error(ExitCode::kUsage, "data.tokenizer: " + std::string(name_of(tokenizer_type(data))) +
                                           " has no tokens for the begin and the end of a sentence; pairs "
                                           "need sentencepiece");
-    return open_sentencepiece(data, training_lines);
+    return open_sentencepiece(data, training_lines, origin);
 }
 
 std::shared_ptr<const Tokenizer> open_token_file_tokenizer(const DataConfig& data) {
     if (data.tokenizer_path.empty()) return nullptr;
     if (tokenizer_type(data) == TokenizerType::kGpt2) return open_gpt2(data);
-    if (tokenizer_type(data) == TokenizerType::kSentencePiece) return open_sentencepiece(data, {});
+    if (tokenizer_type(data) == TokenizerType::kSentencePiece)
+        return open_sentencepiece_tokenizer(data.tokenizer_path);
     throw Error(
         ExitCode::kUsage,
         "data.tokenizer_path: token files were written with gpt2 or sentencepiece; set data.tokenizer "

@@ -14,12 +14,13 @@ namespace mpt {
 TokenizerType tokenizer_type(const DataConfig& data);  // the one meant by auto
 
 // For one text: characters come from the whole of it, validation included; SentencePiece learns from the
-// training part. Throws Error(kUsage) where tokenizer_path is needed and missing.
+// training part. Throws Error(kUsage) where tokenizer_path is needed and missing. `origin` names the text.
 std::shared_ptr<const Tokenizer> open_text_tokenizer(const DataConfig& data, std::string_view whole,
-                                                     std::string_view training);
+                                                     std::string_view training, const std::string& origin);
 // For sentence pairs: one vocabulary for both sides, learned from both.
 std::shared_ptr<const Tokenizer> open_pair_tokenizer(const DataConfig& data,
-                                                     std::span<const std::string> training_lines);
+                                                     std::span<const std::string> training_lines,
+                                                     const std::string& origin);
 // For token files: only to show text; null without tokenizer_path.
 std::shared_ptr<const Tokenizer> open_token_file_tokenizer(const DataConfig& data);
 

@@ -21,6 +21,11 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kGpt2Vocabulary = 50257;
 
+// The shards to train on, and those to evaluate on that are not a part of them.
+struct ShardPaths {
+    std::vector<std::string> train, validation;
+};
+
 struct Tokens {
     TokenStream train, validation;
     std::shared_ptr<const Tokenizer> tokenizer;  // null when only numbers are known
@@ -28,6 +33,8 @@ struct Tokens {
     std::string origin;
     double characters_per_target = 0, bytes_per_target = 0;  // of the validation part
     std::string warning;
+    std::vector<std::string> findings;  // of text
+    ShardPaths shards;                  // of token files
 };
 
 // Tokens that follow no rule: for throughput.
@@ -36,6 +43,18 @@ TokenStream synthetic_tokens(std::int64_t count, std::int64_t vocabulary, std::u
     RandomStream random(seed, RandomPurpose::kSynthetic, 0);
     for (TokenId& id : ids) id = static_cast<TokenId>(random.below(static_cast<std::uint32_t>(vocabulary)));
     return TokenStream::from_ids(std::move(ids));
+}
+
+std::int64_t count_token(const TokenStream& stream, TokenId wanted) {
+    TokenIds some(1 << 16);
+    std::int64_t count = 0;
+    for (std::int64_t at = 0; at < stream.num_tokens(); at += static_cast<std::int64_t>(some.size())) {
+        const std::int64_t left = stream.num_tokens() - at;
+        some.resize(static_cast<std::size_t>(std::min<std::int64_t>(left, 1 << 16)));
+        stream.copy(at, some);
+        count += std::ranges::count(some, wanted);
+    }
+    return count;
 }
 
 Tokens make_synthetic(const RunConfig& config, std::int64_t length) {
@@ -56,6 +75,30 @@ void measure_text(Tokens& tokens, std::string_view validation) {
     tokens.bytes_per_target = static_cast<double>(validation.size()) / count;
 }
 
+// A part of a text and its tokens in a line.
+std::string finding(const char* part, std::string_view text, const Tokens& all, const TokenStream& tokens) {
+    std::int64_t lines = 0, empty = 0;
+    for (std::size_t at = 0; at < text.size(); ++lines) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        empty += end == at;
+        at = end + 1;
+    }
+    std::string line = fmt::format("{}: {} lines ({} empty), {} characters, {} bytes, {} tokens", part, lines,
+                                   empty, num_characters(text), text.size(), tokens.num_tokens());
+    if (const TokenId unknown = all.tokenizer->special().unknown; unknown >= 0)
+        line += fmt::format(", {} of them unknown", count_token(tokens, unknown));
+    return line;
+}
+
+// Encodes a part of the text; a failure names the file.
+TokenStream encode_part(const Tokenizer& tokenizer, std::string_view text, const std::string& origin) {
+    try {
+        return TokenStream::from_ids(tokenizer.encode(text));
+    } catch (const Error& error) {
+        throw Error(error.code(), origin + ": " + error.what());
+    }
+}
+
 Tokens read_text(const RunConfig& config, std::shared_ptr<const Tokenizer> trained) {
     const DataConfig& data = config.data;
     const std::string text = read_text_file(data.path);
@@ -64,13 +107,17 @@ Tokens read_text(const RunConfig& config, std::shared_ptr<const Tokenizer> train
     if (data.validation_path.empty()) split = split_last(text, data.validation_fraction);
     Tokens tokens;
     tokens.origin = data.path;
-    tokens.tokenizer = trained != nullptr
-                           ? std::move(trained)
-                           : open_text_tokenizer(data, other.empty() ? text : text + other, split.train);
+    tokens.tokenizer = trained != nullptr ? std::move(trained)
+                                          : open_text_tokenizer(data, other.empty() ? text : text + other,
+                                                                split.train, data.path);
     tokens.vocabulary = vocabulary_of(config.model, tokens.tokenizer.get(), 0);
-    tokens.train = TokenStream::from_ids(tokens.tokenizer->encode(split.train));
-    tokens.validation = TokenStream::from_ids(tokens.tokenizer->encode(split.validation));
+    tokens.train = encode_part(*tokens.tokenizer, split.train, data.path);
+    tokens.validation =
+        encode_part(*tokens.tokenizer, split.validation,
+                    data.validation_path.empty() ? data.path + ", validation part" : data.validation_path);
     measure_text(tokens, split.validation);
+    tokens.findings = {finding("training part", split.train, tokens, tokens.train),
+                       finding("validation part", split.validation, tokens, tokens.validation)};
     return tokens;
 }
 
@@ -80,10 +127,7 @@ bool is_validation_file(const std::string& path) {
     return name.starts_with("val") || name.find("_val") != std::string::npos;
 }
 
-// The shards to train on and, where the folder has both kinds, those to evaluate on.
-struct ShardPaths {
-    std::vector<std::string> train, validation;
-};
+// Where the folder has both kinds, each apart.
 ShardPaths shard_paths(const std::string& path) {
     ShardPaths paths{token_shard_paths(path), {}};
     const auto end = std::ranges::stable_partition(paths.train, std::not_fn(is_validation_file)).begin();
@@ -100,16 +144,17 @@ Tokens read_token_files(const RunConfig& config, std::shared_ptr<const Tokenizer
     tokens.tokenizer = trained != nullptr ? std::move(trained) : open_token_file_tokenizer(data);
     tokens.vocabulary = vocabulary_of(config.model, tokens.tokenizer.get(), kGpt2Vocabulary);
     const auto limit = static_cast<std::int32_t>(tokens.vocabulary);
-    const ShardPaths paths = shard_paths(data.path);
-    const TokenStream all = open_token_shards(paths.train, limit);
-    if (!data.validation_path.empty() || !paths.validation.empty()) {
-        tokens.train = all;
-        tokens.validation = open_token_shards(
-            data.validation_path.empty() ? paths.validation : token_shard_paths(data.validation_path), limit);
+    ShardPaths& shards = tokens.shards;
+    shards = shard_paths(data.path);
+    if (!data.validation_path.empty()) shards.validation = token_shard_paths(data.validation_path);
+    tokens.train = open_token_shards(shards.train, limit);
+    if (!shards.validation.empty()) {
+        tokens.validation = open_token_shards(shards.validation, limit);
     } else {
-        const std::int64_t train = train_count(all.num_tokens(), data.validation_fraction);
-        tokens.train = all.slice(0, train);
-        tokens.validation = all.slice(train, all.num_tokens() - train);
+        const std::int64_t count = tokens.train.num_tokens();
+        const std::int64_t train = train_count(count, data.validation_fraction);
+        tokens.validation = tokens.train.slice(train, count - train);
+        tokens.train = tokens.train.slice(0, train);
     }
     if (tokens.tokenizer == nullptr) return tokens;
     TokenIds ids(static_cast<std::size_t>(std::min<std::int64_t>(tokens.validation.num_tokens(), 1 << 20)));
@@ -130,7 +175,8 @@ Tokens open_tokens(const RunConfig& config, std::int64_t length, std::shared_ptr
     if (data.if_missing == IfMissing::kError)
         throw Error(ExitCode::kData, data.path + ": there is no such " +
                                          (data.type == DataType::kText ? "file" : "file or folder") +
-                                         "; scripts/prepare_text.sh makes the files of the shipped configs, "
+                                         "; data/README.md says where the data of the shipped configs comes "
+                                         "from (scripts/prepare_text.sh makes data/kjv and data/de-en), "
                                          "data.if_missing: synthetic trains on random tokens");
     Tokens tokens = make_synthetic(config, length);
     tokens.warning = (data.path.empty() ? "data.path is not set" : data.path + ": not there") +
@@ -219,6 +265,7 @@ class TokenRunData : public RunData {
           length_(config.data.sequence_length.value_or(config.model.context)),
           tokens_(open_tokens(config, length_, std::move(trained))) {
         if (!tokens_.warning.empty()) warnings.push_back(tokens_.warning);
+        limit_training();
         check_window_fits(tokens_.train, length_, tokens_.origin + ", training part");
         limit_validation();
         DataDescription& d = description;
@@ -237,6 +284,7 @@ class TokenRunData : public RunData {
                            tokens_.tokenizer ? tokens_.tokenizer->kind() : "unnamed", tokens_.vocabulary,
                            tokens_.origin);
     }
+    std::vector<std::string> findings() const override;
     std::int64_t num_samples() const override { return tokens_.train.num_tokens(); }
     RunTokenizers tokenizers() const override { return {nullptr, tokens_.tokenizer}; }
     double characters_per_target() const override { return tokens_.characters_per_target; }
@@ -260,20 +308,45 @@ class TokenRunData : public RunData {
 
   private:
     WindowShape evaluation_shape() const { return {evaluation_batch(config_), length_}; }
+    // The first so many windows, and the token behind the last one's.
+    static void limit(TokenStream& stream, std::int64_t windows, std::int64_t length) {
+        const std::int64_t wanted = windows * length + 1;
+        if (wanted < stream.num_tokens()) stream = stream.slice(0, wanted);
+    }
+    // The first data.train_limit windows: the windows of an update start anywhere within them.
+    void limit_training() {
+        if (config_.data.train_limit) limit(tokens_.train, *config_.data.train_limit, length_);
+    }
     // The first data.eval_limit windows; a validation part that is too short is refused.
     void limit_validation() {
         const std::string& path = config_.data.validation_path;
         check_window_fits(tokens_.validation, 1, path.empty() ? tokens_.origin + ", validation part" : path);
-        if (!config_.data.eval_limit) return;
-        const std::int64_t wanted = *config_.data.eval_limit * length_ + 1;
-        if (wanted < tokens_.validation.num_tokens())
-            tokens_.validation = tokens_.validation.slice(0, wanted);
+        if (config_.data.eval_limit) limit(tokens_.validation, *config_.data.eval_limit, length_);
     }
 
     RunConfig config_;
     std::int64_t length_;
     Tokens tokens_;
 };
+
+std::vector<std::string> TokenRunData::findings() const {
+    std::vector<std::string> lines = tokens_.findings;
+    const auto add_shards = [&](const char* part, const std::vector<std::string>& paths) {
+        for (const std::string& path : paths)
+            lines.push_back(fmt::format(
+                "{}: {}: {} tokens", part, path,
+                open_token_shards({path}, static_cast<std::int32_t>(tokens_.vocabulary)).num_tokens()));
+    };
+    add_shards("training part", tokens_.shards.train);
+    add_shards("validation part", tokens_.shards.validation);
+    const auto per_epoch = description.updates_per_epoch;
+    lines.push_back(fmt::format("an epoch: {} updates of {} windows of {} tokens", per_epoch,
+                                config_.train.batch_size, length_));
+    const WindowShape shape = evaluation_shape();
+    lines.push_back(fmt::format("an evaluation: {} batches of {} windows of {} tokens",
+                                num_sequential_batches(tokens_.validation, shape), shape.rows, shape.length));
+    return lines;
+}
 
 }  // namespace
 

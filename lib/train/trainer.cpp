@@ -228,7 +228,7 @@ bool Trainer::evaluate_now() {
     row.elapsed = elapsed();
     if (config_.checkpoint.best != BestMetric::kOff) {
         const Better better = config_.checkpoint.best == BestMetric::kLoss ? Better::kLower : Better::kHigher;
-        row.improved = state_.best.offer(candidate(row), step(), better);
+        row.improved = state_.best.offer(candidate(row), step(), better, row.loss);
     }
     state_.evaluation = row;
     log_->write(row);

@@ -84,6 +84,7 @@ bool Trainer::prepare() {
     load_start();
     nothing_left_ = start_.continues && finished() && !state_.evaluation_due;
     if (nothing_left_) return true;  // the finished run's files stay as they are
+    if (request_.stop != nullptr) request_.stop->begin_work();
     open_directory();
     announce();
     return true;

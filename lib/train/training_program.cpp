@@ -201,16 +201,22 @@ void TrainingProgram::check_fits(std::int64_t available_bytes) const {
     const std::int64_t need = impl_->report.arena_bytes;  // the data set is resident already
     if (need <= limit) return;
     const auto mib = [](std::int64_t bytes) { return std::to_string(bytes / (1024 * 1024)) + " MiB"; };
+    const bool limited = limit < available_bytes;
+    const std::string there =
+        limited ? "memory.limit allows " + mib(limit) + " of the " + mib(available_bytes) + " that are free"
+                : "there is " + mib(limit);
     const std::int64_t plain = largest_micro_batch(limit + impl_->data.host_bytes, Recompute::kOff);
     const std::int64_t recomputed = largest_micro_batch(limit + impl_->data.host_bytes, Recompute::kBlocks);
     if (plain == 0 && recomputed == 0)
-        throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + ", there is " + mib(limit) +
-                                             "; not even one sample fits: a smaller model is needed");
+        throw Error(ExitCode::kResource,
+                    "memory: the plan needs " + mib(need) + ", " + there + "; not even one sample fits: " +
+                        (limited && need <= available_bytes ? "raise memory.limit, or take a smaller model"
+                                                            : "a smaller model is needed"));
     const bool by_tokens = impl_->config.model.type == ModelType::kTransformer;
     const std::string advice = by_tokens ? advice_in_tokens(*impl_, plain, recomputed)
                                          : advice_in_steps(impl_->config, plain, recomputed);
     throw Error(ExitCode::kResource, "memory: the plan needs " + mib(need) + " at micro-batch " +
-                                         to_string(impl_->data.micro_batch) + ", there is " + mib(limit) +
+                                         to_string(impl_->data.micro_batch) + ", " + there +
                                          "; the largest micro-batch that fits is " + std::to_string(plain) +
                                          ", with memory.recompute=blocks " + std::to_string(recomputed) +
                                          "; " + advice);

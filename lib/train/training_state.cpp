@@ -139,7 +139,8 @@ TrainingState state_from(const Json& json) {
     state.top1 = meter_from(json.at("interval_top1"));
     const Json& best = json.at("best");
     state.best = {optional_real(best.at("value")), best.at("step").get<std::int64_t>(),
-                  best.at("rounds_since").get<std::int64_t>()};
+                  best.at("rounds_since").get<std::int64_t>(),
+                  best.contains("loss") ? optional_real(best.at("loss")) : std::nullopt};
     state.evaluation_due = json.at("evaluation_due").get<bool>();
     state.evaluation = evaluation_from(json.at("evaluation"));
     state.elapsed = real(json.at("elapsed"));
@@ -163,7 +164,8 @@ std::string to_json(const TrainingState& state) {
     json["interval_top1"] = meter_json(state.top1);
     json["best"] = {{"value", optional_real(state.best.value)},
                     {"step", state.best.step},
-                    {"rounds_since", state.best.rounds_since}};
+                    {"rounds_since", state.best.rounds_since},
+                    {"loss", optional_real(state.best.loss)}};
     json["evaluation_due"] = state.evaluation_due;
     json["evaluation"] = evaluation_json(state.evaluation);
     json["elapsed"] = real(state.elapsed);

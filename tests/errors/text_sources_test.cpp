@@ -85,7 +85,10 @@ TEST_CASE("pairs: nothing is left") {
     const LengthLimit limit{.max_tokens = 3, .long_lines = LongLines::kSkip};
     check_mentions(
         error_of(ExitCode::kData, [&] { encode_pairs(pairs, *bytes, *bytes, limit, "a.de and a.en"); }),
-        {"a.de and a.en", "read 2 pairs: 0 kept", "1 skipped", "1 as empty", "raise the length limit"});
+        {"a.de and a.en", "read 2 pairs: 0 kept", "1 skipped", "1 as empty", "raise data.max_tokens"});
+    check_mentions(error_of(ExitCode::kData,
+                            [&] { encode_pairs(std::span(pairs).last(1), *bytes, *bytes, limit, "a"); }),
+                   {"a: no pair is left", "a side of each is empty"});
 }
 
 TEST_CASE("shards: wrong sizes, versions and tokens") {

@@ -7,6 +7,7 @@
 #include "support/errors.h"
 #include "support/small_text_run.h"
 #include "train/evaluator.h"
+#include "train/run_data.h"
 
 using namespace mpt;
 using test::rows_of;
@@ -236,4 +237,70 @@ TEST_CASE("without data random tokens stand in, with a warning") {
     test::run(config);
     CHECK_THAT(test::file_text(folder / "run" / "log.txt"), Catch::Contains("random tokens"));
     CHECK(last_loss(config) == Approx(std::log(50.0)).epsilon(0.1));
+}
+
+TEST_CASE("data.train_limit takes the first windows of a text and the first pairs") {
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(ModelType::kGpt, folder, "limited");
+    const auto losses = [&](const std::string& name) {
+        config.output_dir = (folder / name).string();
+        test::run(config);
+        return test::column(rows_of(config.output_dir, "train"), "loss");
+    };
+    // Of windows of 16 tokens the first 10 and the token behind: 161 characters, and all of their starts.
+    config.data.tokenizer = TokenizerType::kBytes;
+    config.data.train_limit = 10;
+    const auto limited = losses("limited");
+    config.data.train_limit.reset();
+    const auto whole = losses("whole");
+    config.data.validation_path = (folder / "val.txt").string();
+    test::write_file(folder / "val.txt", test::small_text(20));
+    config.data.path = (folder / "part.txt").string();
+    test::write_file(folder / "part.txt", test::small_text(300).substr(0, 161));
+    CHECK(losses("part") == limited);
+    CHECK(whole != limited);
+    config.data.train_limit = 1000000;  // more than there is
+    CHECK(losses("more") == limited);
+
+    const RunConfig pairs = config_for(ModelType::kTransformer, folder, "pairs");
+    RunConfig few = pairs;
+    few.data.train_limit = 7;
+    CHECK(open_data(pairs)->num_samples() > 7);
+    CHECK(open_data(few)->num_samples() == 7);
+    few.data.type = DataType::kSynthetic;
+    few.data.num_samples = 50;
+    few.data.eval_limit = 3;
+    CHECK(open_data(few)->num_samples() == 7);
+    CHECK_THAT(open_data(few)->summary(), Catch::Contains("7 training and 3 validation pairs"));
+}
+
+TEST_CASE("pairs of which a part is empty are refused with what helps") {
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(ModelType::kTransformer, folder, "run");
+    const auto failure = [&] { return test::error_of(ExitCode::kData, [&] { test::run(config); }); };
+    test::write_file(folder / "one.tsv", "a\tb\n");
+    config.data.path = (folder / "one.tsv").string();
+    CHECK_THAT(failure(), Catch::Contains("one.tsv") && Catch::Contains("there are no ") &&
+                              Catch::Contains("data.validation_fraction"));
+    config.data.path = (folder / "pairs.tsv").string();
+    config.data.validation_path = (folder / "val.tsv").string();
+    std::string line = "the";
+    for (int i = 0; i < 200; ++i) line += " house";
+    test::write_file(folder / "val.tsv", line + "\tx\n");
+    CHECK_THAT(failure(), Catch::Contains("val.tsv: no pair is left") && Catch::Contains("data.max_tokens"));
+    test::write_file(folder / "val.tsv", "\tx\n");
+    CHECK_THAT(failure(), Catch::Contains("val.tsv: no pair is left") && Catch::Contains("is empty"));
+}
+
+TEST_CASE("a vocabulary that cannot be learned is refused by key and file") {
+    const test::ScratchFolder folder;
+    RunConfig config = config_for(ModelType::kGpt, folder, "run");
+    config.data.tokenizer = TokenizerType::kSentencePiece;
+    for (const std::int64_t size : {16, 100000}) {
+        config.data.sentencepiece_size = size;
+        const auto run = [&] { test::run(config); };
+        CHECK_THAT(test::error_of(ExitCode::kData, run),
+                   Catch::StartsWith("data.sentencepiece_size: ") && Catch::Contains("text.txt") &&
+                       Catch::Contains(size == 16 ? "alone need" : "at most"));
+    }
 }

@@ -38,6 +38,22 @@ TEST_CASE("higher can be better, equal is no improvement") {
     CHECK(best.step == 4);
 }
 
+TEST_CASE("of equal values the one with the lower loss is the better") {
+    BestTracker best;
+    CHECK(best.offer(0, 1, Better::kHigher, 5.0));  // BLEU 0 at first
+    CHECK(best.offer(0, 2, Better::kHigher, 4.0));
+    CHECK_FALSE(best.offer(0, 3, Better::kHigher, 4.0));
+    CHECK_FALSE(best.offer(0, 4, Better::kHigher, std::numeric_limits<double>::quiet_NaN()));
+    CHECK(best.step == 2);
+    CHECK(best.loss == 4.0);
+    CHECK(best.offer(1, 5, Better::kHigher, 6.0));  // the value counts first
+    CHECK_FALSE(best.offer(0, 6, Better::kHigher, 1.0));
+    CHECK(best.rounds_since == 1);
+    // Of a checkpoint that does not know the loss, the best stays.
+    best.loss.reset();
+    CHECK_FALSE(best.offer(1, 7, Better::kHigher, 1.0));
+}
+
 TEST_CASE("divergence names update, scale, skips in a row and the last finite loss") {
     StepControl control;
     control.attempted = 57;

@@ -33,7 +33,7 @@ TrainingState state_at(std::int64_t step) {
     state.micro_steps = 4 * step;
     state.last_finite_loss = 1.0 / 3;
     state.loss = {std::numeric_limits<double>::quiet_NaN(), 3};
-    state.best = {0.75, 200, 1};
+    state.best = {0.75, 200, 1, 0.5};
     state.class_names = {"T-shirt", "Ö \"图片\""};
     return state;
 }

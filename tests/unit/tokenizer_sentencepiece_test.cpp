@@ -77,9 +77,16 @@ TEST_CASE("SentencePiece: refuses what it cannot do") {
         return error_of(ExitCode::kData, [&] { train_sentencepiece_tokenizer(text, options); });
     };
     options.vocabulary_size = 100000;
-    CHECK(failure(lines).find("100000 on 64 lines") != std::string::npos);
+    const std::string too_many = failure(lines);
+    CHECK(too_many.find("100000 on 64 lines") != std::string::npos);
+    // What it says is possible is.
+    const std::string words = "supports at most ";
+    REQUIRE(too_many.find(words) != std::string::npos);
+    options.vocabulary_size = std::stoi(too_many.substr(too_many.find(words) + words.size()));
+    CHECK(train_sentencepiece_tokenizer(lines, options)->vocabulary_size() == options.vocabulary_size);
     options.vocabulary_size = 10;
     CHECK(failure(lines).find("vocabulary of 10") != std::string::npos);
+    CHECK(failure(lines).find("special tokens alone need ") != std::string::npos);
     options.vocabulary_size = 60;
     CHECK(failure({}).find("0 lines") != std::string::npos);
     CHECK(failure(std::vector<std::string>{"", " "}).find("2 lines") != std::string::npos);
@@ -92,4 +99,28 @@ TEST_CASE("SentencePiece: refuses what it cannot do") {
           std::string::npos);
     CHECK(error_of(ExitCode::kData, [&] { tokenizer->decode(TokenIds{60}); }).find("token 60") !=
           std::string::npos);
+}
+
+TEST_CASE("SentencePiece: long lines are learned from, too") {
+    // One line of what are 64 lines elsewhere, a hundred times: more than the 4192 bytes that the library
+    // reads.
+    std::string line;
+    std::vector<std::string> many;
+    for (int i = 0; i < 100; ++i)
+        for (const std::string& part : training_lines()) {
+            line += (line.empty() ? "" : " ") + part;
+            many.push_back(part);
+        }
+    const SentencePieceOptions options = options_of(SentencePieceModel::kBpe);
+    const std::vector<std::string> one = {line};
+    const auto long_line = train_sentencepiece_tokenizer(one, options);
+    // Words are the same, and so is what is learned from them.
+    CHECK(long_line->encode("Der Mann steht") ==
+          train_sentencepiece_tokenizer(many, options)->encode("Der Mann steht"));
+    // A line without a space, of characters of two bytes.
+    std::string solid;
+    for (int i = 0; i < 30000; ++i) solid += i % 3 == 0 ? "\xc3\xa4" : "ab";
+    const auto pieces =
+        train_sentencepiece_tokenizer(std::vector<std::string>{solid}, {.vocabulary_size = 12});
+    CHECK(pieces->decode(pieces->encode(solid)) == solid);
 }

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <thread>
 
 #include "core/error.h"
 #include "dataset/batch_stream.h"
@@ -16,6 +15,7 @@
 #include "dataset/pictures/picture_source.h"
 #include "dataset/pictures/resize.h"
 #include "dataset/pictures/shard_writer.h"
+#include "dataset/worker_threads.h"
 
 namespace mpt {
 namespace {
@@ -95,10 +95,7 @@ void prepare_all(std::vector<std::unique_ptr<Preparer>>& preparers, const std::v
             errors[worker] = std::current_exception();
         }
     };
-    std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < preparers.size(); ++i) threads.emplace_back(work, i);
-    work(0);
-    for (std::thread& thread : threads) thread.join();
+    run_workers(preparers.size(), work);
     for (const std::exception_ptr& error : errors)
         if (error) std::rethrow_exception(error);
 }

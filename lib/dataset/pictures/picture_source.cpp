@@ -5,12 +5,12 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "core/error.h"
 #include "dataset/pictures/picture_reader.h"
 #include "dataset/pictures/resize.h"
 #include "dataset/sample_augmenter.h"
+#include "dataset/worker_threads.h"
 
 namespace mpt {
 namespace {
@@ -189,7 +189,7 @@ std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_thread
     std::vector<BrokenPicture> broken;
     std::mutex mutex;
     std::atomic<std::int64_t> next = 0;
-    const auto check = [&] {
+    const auto check = [&](std::size_t) {
         PictureReader reader;
         ByteBuffer file;
         Picture pixels;
@@ -204,10 +204,7 @@ std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_thread
             }
         }
     };
-    std::vector<std::thread> threads;
-    for (int i = 1; i < num_threads; ++i) threads.emplace_back(check);
-    check();
-    for (std::thread& thread : threads) thread.join();
+    run_workers(static_cast<std::size_t>(std::max(num_threads, 1)), check);
     std::sort(broken.begin(), broken.end(),
               [](const BrokenPicture& a, const BrokenPicture& b) { return a.index < b.index; });
     return broken;

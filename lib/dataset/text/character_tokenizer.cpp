@@ -81,8 +81,8 @@ class CharacterTokenizer final : public Tokenizer {
         }
         throw Error(ExitCode::kData,
                     "character " + std::string(code) + shown + " at line " + std::to_string(line + 1) +
-                        " is not in the vocabulary made from the training text; allow a token for "
-                        "unknown characters or change the text");
+                        " is not among the characters of the training text, which are all that "
+                        "the model knows; change it, or train with data.tokenizer: bytes");
     }
 
     std::vector<std::uint32_t> characters_;  // ascending

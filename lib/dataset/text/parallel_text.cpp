@@ -123,8 +123,11 @@ EncodedPairs encode_pairs(std::span<const ParallelText::Pair> pairs, const Token
         }
     }
     if (report.kept == 0) {
-        throw Error(ExitCode::kData, origin + ": no pair is left to train on (" + to_string(report, limit) +
-                                         "); raise the length limit or truncate");
+        throw Error(ExitCode::kData,
+                    origin + ": no pair is left (" + to_string(report, limit) + "); " +
+                        (report.skipped > 0 ? "raise data.max_tokens and model.context, or set "
+                                              "data.long_lines: truncate"
+                                            : "a side of each is empty"));
     }
     return result;
 }

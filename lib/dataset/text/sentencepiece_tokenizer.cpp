@@ -72,18 +72,55 @@ class SentencePieceTokenizer final : public Tokenizer {
     sp::SentencePieceProcessor processor_;
 };
 
+// SentencePiece leaves out longer lines without a word.
+constexpr std::size_t kLongestLine = 4192;
+
+// Lines, long ones in pieces that end where a word does.
 class LineIterator final : public sp::SentenceIterator {
   public:
-    explicit LineIterator(std::span<const std::string> lines) : lines_(lines) {}
+    explicit LineIterator(std::span<const std::string> lines) : lines_(lines) { cut(); }
     bool done() const override { return at_ >= lines_.size(); }
-    void Next() override { ++at_; }
-    const std::string& value() const override { return lines_[at_]; }
+    void Next() override {
+        begin_ = end_ + (end_ < lines_[at_].size() && lines_[at_][end_] == ' ');
+        if (begin_ >= lines_[at_].size()) {
+            ++at_;
+            begin_ = 0;
+        }
+        cut();
+    }
+    const std::string& value() const override { return piece_; }
     sp::util::Status status() const override { return {}; }
 
   private:
+    void cut() {
+        if (done()) return;
+        const std::string_view rest = std::string_view(lines_[at_]).substr(begin_);
+        std::size_t length = rest.size();
+        if (length > kLongestLine) {
+            const std::size_t space = rest.rfind(' ', kLongestLine);
+            length = space == std::string_view::npos || space == 0 ? utf8_prefix(rest, kLongestLine) : space;
+        }
+        end_ = begin_ + length;
+        piece_ = rest.substr(0, length);
+    }
+
     std::span<const std::string> lines_;
-    std::size_t at_ = 0;
+    std::size_t at_ = 0, begin_ = 0, end_ = 0;
+    std::string piece_;
 };
+
+// What else the vocabulary could be, from SentencePiece's own words; empty when it was not its size.
+std::string size_advice(const std::string& reason) {
+    const std::size_t last = reason.find_last_of("0123456789");
+    if (last == std::string::npos) return "";
+    const std::size_t before = reason.find_last_not_of("0123456789", last);
+    const std::size_t first = before == std::string::npos ? 0 : before + 1;
+    const std::string number = reason.substr(first, last + 1 - first);
+    if (reason.find("too high") != std::string::npos) return "the text supports at most " + number;
+    if (reason.find("required_chars") != std::string::npos)
+        return "its characters and the special tokens alone need " + number;
+    return "";
+}
 
 std::unordered_map<std::string, std::string> trainer_arguments(const SentencePieceOptions& options) {
     return {{"model_type", options.model == SentencePieceModel::kBpe ? "bpe" : "unigram"},
@@ -112,9 +149,11 @@ std::unique_ptr<Tokenizer> train_sentencepiece_tokenizer(std::span<const std::st
     LineIterator iterator(lines);
     const auto status = sp::SentencePieceTrainer::Train(trainer_arguments(options), &iterator, &model);
     if (!status.ok()) {
+        const std::string reason = reason_of(status), advice = size_advice(reason);
         throw Error(ExitCode::kData, "cannot train a SentencePiece vocabulary of " +
                                          std::to_string(options.vocabulary_size) + " on " +
-                                         std::to_string(lines.size()) + " lines: " + reason_of(status));
+                                         std::to_string(lines.size()) +
+                                         " lines: " + (advice.empty() ? reason : advice));
     }
     return sentencepiece_tokenizer_from(std::move(model), "the trained model");
 }

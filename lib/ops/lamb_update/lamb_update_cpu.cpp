@@ -57,7 +57,7 @@ void move_masters(const View& view, const Factors f, float rate) {
         w[i] = saturated(w[i] - rate * direction(m[i], v[i], w[i], f));
 }
 
-void run(const Signature& s, const std::vector<flat_walk::Block>& blocks, const KernelArgs& a) {
+void run(const Signature& s, const flat_walk::Blocks& blocks, const KernelArgs& a) {
     const auto& hyper = s.attributes.as<LambUpdateAttributes>();
     const flat_walk::Regions r = flat_walk::regions_of(kTwoMoments, s, a);
     if (r.control.skip != 0) return flat_walk::zero_gradient(r, s.num_threads);

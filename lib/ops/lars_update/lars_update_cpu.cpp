@@ -27,8 +27,7 @@ void update_block(const View& v, const Factors f) {
 }
 
 std::vector<double> ratios_of(const LarsUpdateAttributes& hyper, const flat_walk::Regions& r,
-                              const std::vector<flat_walk::Block>& blocks, Squares* of_block,
-                              int num_threads) {
+                              const flat_walk::Blocks& blocks, Squares* of_block, int num_threads) {
     flat_walk::for_each_block(r, blocks, flat_walk::Masters::kRead, num_threads,
                               [&](const View& v, std::int64_t b) {
                                   of_block[b] = {flat_walk::squares(v.master, v.elements),
