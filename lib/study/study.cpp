@@ -27,13 +27,7 @@ constexpr std::array kModes = {PrecisionMode::kFp32, PrecisionMode::kTf32, Preci
 
 PrecisionMode like(PrecisionMode mode) {
     if (mode == PrecisionMode::kTf32) return PrecisionMode::kFp32;
-    const bool sixteen = mode == PrecisionMode::kAmpBf16 || mode == PrecisionMode::kFp8;
-    return sixteen ? PrecisionMode::kAmpFp16 : mode;
-}
-
-// What is stored in a mode: fp8 is a way to multiply what bf16 stores.
-PrecisionMode stored_as(PrecisionMode mode) {
-    return mode == PrecisionMode::kFp8 ? PrecisionMode::kAmpBf16 : mode;
+    return mode == PrecisionMode::kAmpBf16 ? PrecisionMode::kAmpFp16 : mode;
 }
 
 class Families {
@@ -46,6 +40,9 @@ class Families {
             if (mode != PrecisionMode::kFp16Pure)
                 start(config, data, threads, {mode, Recompute::kOff, Style::kPlain});
         }
+        if (config.model.is_text())
+            for (const Recompute recompute : {Recompute::kOff, Recompute::kBlocks})
+                start(config, data, threads, {PrecisionMode::kFp8, recompute, Style::kFused});
         for (auto& [key, future] : building_) built_[key] = future.get();
     }
     const StepFamily& of(PrecisionMode mode, Recompute recompute, Style style) const {
@@ -138,12 +135,10 @@ void check_request(const StudyRequest& request) {
         throw Error(ExitCode::kUsage,
                     "precision.mode: fp8 is for the linear layers of GPTs and Transformers; amp_bf16 and "
                     "amp_fp16 are for ResNets");
-    if (fp8 && (!request.gpu || request.gpu->peak(ComputeFormat::kFp8) == 0))
-        throw Error(ExitCode::kUsage,
-                    "precision.mode: fp8 needs Ada, Hopper or Blackwell, " +
-                        (request.gpu ? request.gpu->name + " is " + request.gpu->generation()
-                                     : std::string("and there is no --gpu")) +
-                        "; --gpu list names them");
+    if (fp8 && request.gpu && request.gpu->peak(ComputeFormat::kFp8) == 0)
+        throw Error(ExitCode::kUsage, "precision.mode: fp8 needs Ada, Hopper or Blackwell, " +
+                                          request.gpu->name + " is " + request.gpu->generation() +
+                                          "; --gpu list names them");
     if (request.num_gpus < 1) throw Error(ExitCode::kUsage, "--gpus: at least 1");
     if (request.num_gpus > 1 && !request.gpu)
         throw Error(ExitCode::kUsage, "--gpus needs --gpu NAME: one process runs on one CPU");
@@ -185,12 +180,11 @@ PlanStudy study(const StudyRequest& request) {
     fill_memory(out, request, families, threads);
 
     StepVariant exact = own.variant();
-    exact.mode = stored_as(config.precision.mode);
+    exact.mode = config.precision.mode;
     const StepFamily shown(config, out.data.data, threads, exact);
     const Plan plan = compile(shown.graph(), {&cpu_kernels(), threads, false});
     const Tf32 tf32 = config.precision.mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;
-    const AuditFor audit = {request.gpu ? &*request.gpu : nullptr, tf32,
-                            config.precision.mode == PrecisionMode::kFp8 ? out.data.data.vocabulary : 0};
+    const AuditFor audit = {request.gpu ? &*request.gpu : nullptr, tf32, shown.not_in_fp8()};
     out.audit = audit_of(plan, audit);
     out.casts = casts_of(plan.graph);
     out.fusion = of_a_sample(shown.fusion(), out.data.data.micro_batch.rows);
@@ -210,9 +204,9 @@ PlanStudy study(const StudyRequest& request) {
                            Software::kFused);
         outlook.details_on_gpu(out, *request.gpu, shown, tf32);
         if (!config.model.is_text()) {
-            const PrecisionMode stored = stored_as(config.precision.mode);
-            out.cudnn = cudnn_study(families.of(stored, Recompute::kOff, Style::kPlain).graph(), *request.gpu,
-                                    tf32, narrow_type(config.precision.mode));
+            const PrecisionMode mode = config.precision.mode;
+            out.cudnn = cudnn_study(families.of(mode, Recompute::kOff, Style::kPlain).graph(), *request.gpu,
+                                    tf32, narrow_type(mode));
             out.memory.workspace_bytes = out.cudnn.most_workspace_bytes();
             out.memory.arena_bytes += out.memory.workspace_bytes;
         }
