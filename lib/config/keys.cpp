@@ -54,6 +54,15 @@ std::vector<Key> precision_keys() {
         on_off(
             "precision.fallback", [](auto& c) -> auto& { return c.precision.fallback; },
             "widen what the device lacks, and log it, instead of refusing"),
+        only_if(
+            whole(
+                "precision.fp8.history", [](auto& c) -> auto& { return c.precision.fp8.history; }, {1, 1024},
+                "micro-steps that the scale of a tensor looks back on for its greatest magnitude"),
+            "precision.mode", {"fp8"}),
+        only_if(whole(
+                    "precision.fp8.margin", [](auto& c) -> auto& { return c.precision.fp8.margin; }, {0, 8},
+                    "powers of two that a scale leaves free above that magnitude"),
+                "precision.mode", {"fp8"}),
     };
 }
 

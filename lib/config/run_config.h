@@ -90,8 +90,14 @@ struct PrecisionOverride {
     DType dtype = DType::f32;
     bool operator==(const PrecisionOverride&) const = default;
 };
+struct Fp8Config {
+    std::int64_t history = 16;  // greatest magnitudes that a tensor's scale looks back on
+    std::int64_t margin = 0;    // powers of two that it leaves free
+    bool operator==(const Fp8Config&) const = default;
+};
 struct PrecisionConfig {
     PrecisionMode mode = PrecisionMode::kFp32;
+    Fp8Config fp8;
     LossScaleConfig loss_scale;
     std::vector<PrecisionOverride> overrides;
     bool fallback = false;

@@ -8,6 +8,7 @@
 #include "ops/attention/attention.h"
 #include "ops/conv2d/conv2d.h"
 #include "ops/linear/linear.h"
+#include "ops/linear_fp8/linear_fp8.h"
 
 namespace mpt {
 
@@ -65,6 +66,26 @@ Product linear_product(const Graph& graph, const Node& node) {
     }
     product.batch = a[0];
     product.operand = graph.type(node.inputs[0]).dtype;
+    return product;
+}
+
+// All three have one form, d[m,n] of a[m,k] and b[n,k]: phase and type of a tell which it is.
+Product fp8_product(const Graph& graph, const Node& node) {
+    Product product;
+    const TensorType& a = graph.type(node.inputs[0]);
+    const Shape& b = graph.type(node.inputs[1]).shape;
+    product.m = a.shape[0];
+    product.n = b[0];
+    product.k = a.shape[1];
+    product.fp8 = true;
+    product.operand = DType::bf16;  // where there is no fp8
+    const bool weight = graph.type(node.outputs[0]).dtype == DType::f32;
+    product.kind = weight                   ? Kind::kBackwardWeight
+                   : a.dtype == DType::e5m2 ? Kind::kBackwardData
+                                            : Kind::kForward;
+    product.out_features = product.kind == Kind::kForward ? product.n : weight ? product.m : product.k;
+    product.in_features = product.kind == Kind::kForward ? product.k : product.n;
+    product.batch = weight ? product.k : product.m;
     return product;
 }
 
@@ -132,6 +153,8 @@ std::vector<Product> products_of(const Graph& graph, const Node& node) {
         products = {convolution(graph, node)};
     else if (op == &linear_op || op == &linear_backward_data_op || op == &linear_backward_weight_op)
         products = {linear_product(graph, node)};
+    else if (op == &linear_fp8_op)
+        products = {fp8_product(graph, node)};
     else if (is_attention(op) || is_attention_backward(op))
         products = {attention_product(graph, node)};
     else if (op->decompose != nullptr) {

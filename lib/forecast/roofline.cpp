@@ -101,26 +101,6 @@ std::vector<NodeWork> work_of(const Graph& graph) {
     return all;
 }
 
-void multiply_in_fp8(std::vector<NodeWork>& work, std::int64_t vocabulary) {
-    constexpr std::int64_t kMultiple = 16;
-    constexpr std::int64_t kMostPadding = 128;  // of a vocabulary
-    const auto is_vocabulary = [&](std::int64_t features) {
-        return features >= vocabulary && features < vocabulary + kMostPadding;
-    };
-    for (NodeWork& node : work)
-        for (Product& p : node.products) {
-            const bool logits = is_vocabulary(p.in_features) || is_vocabulary(p.out_features);
-            if (p.source != Product::Source::kLinear || logits || p.in_features % kMultiple != 0 ||
-                p.out_features % kMultiple != 0)
-                continue;
-            p.fp8 = true;
-            // Input, weights and output gradient are cast once, each for two of the layer's three products:
-            // half of 2 bytes read and 1 written is a product's, which then reads 1 byte instead of 2.
-            node.bytes += 0.5 * static_cast<double>(p.count) * static_cast<double>(p.m + p.n) *
-                          static_cast<double>(p.k);
-        }
-}
-
 GraphForecast forecast(const Graph& graph, const std::vector<NodeWork>& work, const Gpu& gpu, Tf32 tf32,
                        const SustainedRates& rates) {
     GraphForecast out;

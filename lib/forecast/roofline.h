@@ -61,9 +61,6 @@ struct NodeWork {
     std::vector<Product> products;
 };
 std::vector<NodeWork> work_of(const Graph& graph);
-// As Transformers are trained in fp8: linear layers of aligned sizes, without the logits (of `vocabulary`
-// features), whose operands are cast first.
-void multiply_in_fp8(std::vector<NodeWork>& work, std::int64_t vocabulary);
 
 GraphForecast forecast(const Graph& graph, const std::vector<NodeWork>& work, const Gpu& gpu, Tf32 tf32,
                        const SustainedRates& rates);

@@ -63,6 +63,18 @@ struct Rewrite {
     bool (*apply)(Graph& graph, NodeId anchor, const KernelTable& kernels) = nullptr;
 };
 
+// How a matrix product is written for fp8: d = a b^T + bias, each factor with the sum along its rows.
+struct Fp8Product {
+    struct Factor {
+        int input = 0;            // of the node
+        bool transposed = false;  // as the node has it, against what fp8 wants
+        bool gradient = false;    // kept in e5m2 instead of e4m3
+    };
+    Factor a, b;
+    int bias = kNone;     // input of the node
+    std::string refusal;  // why its sizes are not for fp8; empty: they are
+};
+
 struct OpType {
     std::string_view name;
     PrecisionClass precision = PrecisionClass::kUnset;
@@ -95,6 +107,9 @@ struct OpType {
     // For a fused op: builds the plain nodes that define it and returns the values of its outputs, in order.
     std::vector<ValueId> (*decompose)(GraphBuilder& builder, const Node& node) = nullptr;
 
+    // For a matrix product that fp8 can take.
+    Fp8Product (*in_fp8)(const Attributes& attributes, std::span<const TensorType> inputs) = nullptr;
+
     // Output 0 is input 0's memory in another shape; both may be read afterwards. The plan never copies.
     bool is_view = false;
 };
@@ -109,6 +124,17 @@ std::vector<TensorType> input_types(const Graph& graph, const Node& node);
 std::vector<TensorType> output_types(const Graph& graph, const Node& node);
 Cost cost_of(const Graph& graph, const Node& node);
 
+// What of a tensor is wanted in fp8.
+struct Fp8Request {
+    DType format = DType::e4m3;
+    bool rows = false, columns = false;  // as it lies, and transposed
+    int margin = 0;                      // powers of two kept free above the greatest value
+};
+struct Fp8Copies {
+    ValueId rows = kNone, columns = kNone;
+    ValueId inverse_scale = kNone;  // f32 []
+};
+
 // Every op and rewrite of lib/ops, filled by the generated table (build tree: op_table.cpp). An op's folder
 // lib/ops/<folder>/ defines `void register_<folder>(OpTable&)`.
 struct OpTable {
@@ -121,6 +147,13 @@ struct OpTable {
         const OpType* cast_op = nullptr;
         ValueId (*accumulate)(GraphBuilder&, ValueId buffer, ValueId gradient,
                               const std::string& name) = nullptr;
+        // Products in fp8: quantised copies of `x` by and with the state of its scale, and what multiplies
+        // them.
+        Fp8Copies (*quantize)(GraphBuilder&, ValueId x, ValueId state, const Fp8Request& request,
+                              const std::string& name) = nullptr;
+        std::int64_t (*scaling_elements)(std::int64_t history) = nullptr;
+        const OpType* fp8_product = nullptr;  // (a, b, their inverse scales, bias?) -> d
+        Attributes (*fp8_product_attributes)(DType result) = nullptr;
     } roles;
     void add(const OpType& op) { ops.emplace(std::string(op.name), &op); }
     void add(const Rewrite& rewrite) { rewrites.push_back(rewrite); }

@@ -6,7 +6,7 @@ namespace mpt {
 
 const char* name_of(Region region) {
     static constexpr std::array<const char*, kNumRegions> kNames = {
-        "master", "narrow", "gradient", "moment1", "moment2", "ema", "statistics", "control"};
+        "master", "narrow", "gradient", "moment1", "moment2", "ema", "statistics", "control", "scaling"};
     return kNames[static_cast<std::size_t>(region)];
 }
 
@@ -36,6 +36,19 @@ int VariableTable::find(const std::string& name) const {
     for (std::size_t i = 0; i < variables_.size(); ++i)
         if (variables_[i].name == name) return static_cast<int>(i);
     return -1;
+}
+
+std::int64_t VariableTable::scaling_offset(const std::string& name, std::int64_t elements) {
+    for (const ScalingState& state : scaling_)
+        if (state.name == name) {
+            MPT_CHECK(state.elements == elements, "scaling state " + name + " used with two sizes");
+            return state.offset;
+        }
+    const std::int64_t offset = region(Region::kScaling).elements;
+    scaling_.push_back({name, offset, elements});
+    enable(Region::kScaling, DType::f32,
+           offset + (elements + kVariableAlignment - 1) / kVariableAlignment * kVariableAlignment);
+    return offset;
 }
 
 std::int64_t VariableTable::num_parameters() const {

@@ -2,7 +2,7 @@
 // block. A table of layouts only; the memory belongs to exec::Store.
 //
 // The parameter regions (master, narrow, gradient, moment1, moment2, ema) have the same element offsets, so
-// one optimizer kernel walks them side by side; statistics and control have offsets of their own.
+// one optimizer kernel walks them side by side; statistics, control and scaling have offsets of their own.
 #pragma once
 
 #include <array>
@@ -23,9 +23,10 @@ enum class Region : std::uint8_t {
     kMoment2,
     kEma,
     kStatistics,
-    kControl
+    kControl,
+    kScaling
 };
-inline constexpr int kNumRegions = 8;
+inline constexpr int kNumRegions = 9;
 const char* name_of(Region region);
 
 // What a parameter is, for initialisation, weight decay and file layout.
@@ -70,6 +71,13 @@ struct Variable {
     }
 };
 
+// The state of a tensor's fp8 scale (ops/quantize_fp8), f32 in Region::kScaling. No variable: it belongs to a
+// way to multiply, not to the model.
+struct ScalingState {
+    std::string name;  // of the quantised value
+    std::int64_t offset = 0, elements = 0;
+};
+
 inline constexpr std::int64_t kVariableAlignment = 32;  // elements: 128 bytes of f32, 64 of f16
 
 class VariableTable {
@@ -80,6 +88,10 @@ class VariableTable {
     const std::vector<Variable>& all() const { return variables_; }
     const Variable& operator[](int index) const { return variables_[static_cast<std::size_t>(index)]; }
     int find(const std::string& name) const;  // -1 when there is none
+
+    // Offset of the state of this name, added when new. A second use must agree in size.
+    std::int64_t scaling_offset(const std::string& name, std::int64_t elements);
+    const std::vector<ScalingState>& scaling() const { return scaling_; }
 
     std::int64_t num_parameters() const;  // true count of trainable elements
     std::int64_t parameter_elements() const { return parameter_elements_; }  // with alignment padding
@@ -97,6 +109,7 @@ class VariableTable {
 
   private:
     std::vector<Variable> variables_;
+    std::vector<ScalingState> scaling_;
     std::int64_t parameter_elements_ = 0;
     std::int64_t statistics_elements_ = 0;
     std::array<RegionInfo, kNumRegions> regions_{};

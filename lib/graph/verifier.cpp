@@ -37,7 +37,8 @@ void verify_store(const Value& value) {
     MPT_CHECK(value.store.has_value(), value.name + " is stored nowhere");
     const Region region = value.store->region;
     const bool wide = region == Region::kGradient || region == Region::kMoment1 ||
-                      region == Region::kMoment2 || region == Region::kEma || region == Region::kStatistics;
+                      region == Region::kMoment2 || region == Region::kEma || region == Region::kStatistics ||
+                      region == Region::kScaling;
     MPT_CHECK(!wide || value.type.dtype == DType::f32, value.name + " must stay f32");
 }
 

@@ -26,6 +26,10 @@ inline double load(const void* data, DType type, std::int64_t index) {
             return static_cast<double>(static_cast<const std::int32_t*>(data)[index]);
         case DType::u8:
             return static_cast<double>(static_cast<const std::uint8_t*>(data)[index]);
+        case DType::e4m3:
+            return static_cast<double>(static_cast<float>(static_cast<const e4m3*>(data)[index]));
+        case DType::e5m2:
+            return static_cast<double>(static_cast<float>(static_cast<const e5m2*>(data)[index]));
     }
     return 0;
 }
@@ -49,6 +53,12 @@ inline void store(void* data, DType type, std::int64_t index, double value) {
             break;
         case DType::u8:
             static_cast<std::uint8_t*>(data)[index] = static_cast<std::uint8_t>(value);
+            break;
+        case DType::e4m3:
+            static_cast<e4m3*>(data)[index] = e4m3(static_cast<float>(value));
+            break;
+        case DType::e5m2:
+            static_cast<e5m2*>(data)[index] = e5m2(static_cast<float>(value));
             break;
     }
 }

@@ -18,7 +18,9 @@ struct SampleInput {
         kWide,     // f32 (f64 in the gradient check): parameters, statistics
         kIndices,  // i32
         kBytes,    // u8
-        kAbsent,   // an optional input that is not given
+        kE4m3,
+        kE5m2,
+        kAbsent,  // an optional input that is not given
     } kind = Kind::kData;
     bool differentiable = true;       // checked against finite differences when the op has a gradient rule
     std::vector<double> values = {};  // given instead of drawn from the range

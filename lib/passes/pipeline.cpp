@@ -6,6 +6,7 @@
 #include "passes/append_update.h"
 #include "passes/differentiate.h"
 #include "passes/fuse.h"
+#include "passes/multiply_in_fp8.h"
 #include "passes/recompute.h"
 #include "passes/simplify.h"
 
@@ -69,6 +70,10 @@ PipelineReport run_pipeline(GraphBuilder& builder, ValueId loss, ValueId seed,
     if (narrow != DType::f32)
         run("cast_into_update", GraphStage::kPrecision,
             [&] { cast_into_update(graph, narrow, options.pure_narrow); });
+    // An evaluation multiplies in bf16: it has no gradients, and must leave the scales of training alone.
+    if (train && options.precision.fp8)
+        run("multiply_in_fp8", GraphStage::kPrecision,
+            [&] { report.not_in_fp8 = multiply_in_fp8(builder, options.precision); });
     run("fuse", GraphStage::kFused, [&] { report.fusion = fuse(graph, *options.kernels); });
     return report;
 }

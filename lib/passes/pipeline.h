@@ -35,6 +35,7 @@ struct PassTiming {
 struct PipelineReport {
     std::vector<PassTiming> timings;
     std::vector<std::string> widened;              // by legalize_precision: one line a node
+    std::vector<std::string> not_in_fp8;           // by multiply_in_fp8: one line a node
     std::vector<std::string> unmatched_overrides;  // patterns of the policy that name no node
     FusionReport fusion;                           // empty where fuse is skipped
 };

@@ -3,6 +3,8 @@
 //   legalize_precision  a node that no kernel of the backend takes in its narrow type is widened, and said so
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,13 @@ struct PrecisionPolicy {
         DType dtype = DType::f32;
     };
     std::vector<Override> overrides;
+    // Products of a block's layers in fp8 (multiply_in_fp8.h): how many greatest magnitudes a scale looks
+    // back on, and the powers of two that it leaves free.
+    struct Fp8Scaling {
+        std::int64_t history = 16;
+        int margin = 0;
+    };
+    std::optional<Fp8Scaling> fp8;
 };
 
 void assign_precision(Graph& graph, const PrecisionPolicy& policy);

@@ -21,6 +21,7 @@ DType data_type(const Graph& graph, const Node& node) {
 
 std::string computed_by_cpu(const Graph& graph, const PlannedStep& step) {
     const DType data = data_type(graph, graph.node(step.node));
+    if (is_fp8(data)) return data == DType::e5m2 ? "fp8 (e5m2 gradients), emulated" : "fp8 (e4m3), emulated";
     if (step.prepared.description.starts_with("bf16")) return "bf16 products";
     return is_narrow(data) ? "f32, widened from " + std::string(name_of(data)) : "f32";
 }
@@ -31,16 +32,19 @@ std::string computed_in(const Graph& graph, const Node& node, const AuditFor& au
     std::vector<NodeWork> work(1);
     work.front().products = products_of(graph, node);
     if (work.front().products.empty()) return "f32";
-    if (audit.fp8_vocabulary > 0) multiply_in_fp8(work, audit.fp8_vocabulary);
     const ComputeFormat format = compute_format(work.front().products.front(), audit.tf32, *gpu);
     if (format == ComputeFormat::kFp8)
-        return node.phase == Phase::kForward ? "fp8 (e4m3) Tensor Cores"
-                                             : "fp8 (e5m2 gradients) Tensor Cores";
+        return data == DType::e4m3 ? "fp8 (e4m3) Tensor Cores" : "fp8 (e5m2 gradients) Tensor Cores";
     if (format == ComputeFormat::kF32)
         return is_narrow(data) ? "f32: " + gpu->generation() + " multiplies no " + std::string(name_of(data))
                                : "f32, TF32 off";
     return std::string(name_of(format)) + " Tensor Cores" +
            (format == ComputeFormat::kTf32 ? ", TF32 on" : "");
+}
+
+// Behind "name stays type: ".
+std::string reason_of(const std::string& line) {
+    return line.substr(line.find(": ") + 2);
 }
 
 std::string cast_reason(const Graph& graph, const Node& cast) {
@@ -82,6 +86,8 @@ std::vector<AuditRow> audit_of(const Plan& plan, const AuditFor& audit) {
                 row.kernel += " (" + step.prepared.description + ")";
             row.refused = step.refusals;
         }
+        for (const std::string& line : audit.not_in_fp8)
+            if (line.starts_with(node.name + " stays")) row.refused.push_back("fp8: " + reason_of(line));
         rows.push_back(std::move(row));
     }
     return rows;

@@ -7,6 +7,7 @@
 #include "study/cpu_probe.h"
 #include "study/outlook.h"
 #include "study/study.h"
+#include "train/program_config.h"
 #include "train/run_device.h"
 #include "train/run_setup.h"
 
@@ -33,7 +34,7 @@ Expected on_cpu(const Benched& benched, const StepFamily& family, std::string* d
     out.update_ms = forecast(update, work_of(update.graph), machine).ms;
     for (const NodeWork& node : work) out.roofline_ms += 1e3 * roofline_seconds(node, machine);
     out.peak =
-        machine.peak(benched.config.precision.mode == PrecisionMode::kAmpBf16 ? DType::bf16 : DType::f32);
+        machine.peak(narrow_type(benched.config.precision.mode) == DType::bf16 ? DType::bf16 : DType::f32);
     return out;
 }
 

@@ -4,12 +4,7 @@ namespace mpt {
 
 PrecisionMode like(PrecisionMode mode) {
     if (mode == PrecisionMode::kTf32) return PrecisionMode::kFp32;
-    const bool sixteen = mode == PrecisionMode::kAmpBf16 || mode == PrecisionMode::kFp8;
-    return sixteen ? PrecisionMode::kAmpFp16 : mode;
-}
-
-PrecisionMode stored_as(PrecisionMode mode) {
-    return mode == PrecisionMode::kFp8 ? PrecisionMode::kAmpBf16 : mode;
+    return mode == PrecisionMode::kAmpBf16 ? PrecisionMode::kAmpFp16 : mode;
 }
 
 Families::Families(const RunConfig& config, const DescribedData& data, int num_threads, Styles styles)
@@ -21,6 +16,9 @@ Families::Families(const RunConfig& config, const DescribedData& data, int num_t
         if (styles == Styles::kBoth && mode != PrecisionMode::kFp16Pure)
             families_[{mode, Recompute::kOff, Style::kPlain}];
     }
+    families_[{like(config_.precision.mode), Recompute::kOff, Style::kFused}];
+    if (styles == Styles::kBoth && config_.model.is_text())
+        families_[{PrecisionMode::kFp8, config_.memory.recompute, Style::kFused}];
     families_[own_key()];
 }
 
@@ -46,9 +44,9 @@ const StepFamily& Families::own() const {
 }
 
 Families::Key Families::own_key() const {
-    const PrecisionMode stored = stored_as(config_.precision.mode);
-    const bool bf16 = stored == PrecisionMode::kAmpBf16;
-    return {bf16 ? stored : like(stored), config_.memory.recompute, Style::kFused};
+    const PrecisionMode mode = config_.precision.mode;
+    const bool bf16 = mode == PrecisionMode::kAmpBf16;
+    return {bf16 ? mode : like(mode), config_.memory.recompute, Style::kFused};
 }
 
 }  // namespace mpt

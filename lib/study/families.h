@@ -20,8 +20,6 @@ inline constexpr std::array kStudiedModes = {PrecisionMode::kFp32, PrecisionMode
 
 // The mode whose micro-step has the same sizes and, but for its products, the same speed.
 PrecisionMode like(PrecisionMode mode);
-// What is stored in a mode: fp8 is a way to multiply what bf16 stores.
-PrecisionMode stored_as(PrecisionMode mode);
 
 enum class Styles : std::uint8_t { kFused, kBoth };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/op.h"
+#include "train/program_config.h"
 
 namespace mpt {
 
@@ -73,9 +74,8 @@ void Outlook::on_gpu(PlanStudy& out, const Gpu& gpu, PrecisionMode mode, const S
         out.forecasts.push_back(row);
         return;
     }
-    std::vector<NodeWork> work = work_of(family.graph());
+    const std::vector<NodeWork> work = work_of(family.graph());
     const std::vector<NodeWork> update_work = work_of(family.update());
-    if (mode == PrecisionMode::kFp8) multiply_in_fp8(work, data_.data.vocabulary);
     const SustainedRates rates = sustained_rates(software);
     const GraphForecast step = forecast(family.graph(), work, gpu, tf32_of(mode), rates);
     const GraphForecast ideal = forecast(family.graph(), work, gpu, tf32_of(mode), ideal_rates());
@@ -88,8 +88,7 @@ void Outlook::on_gpu(PlanStudy& out, const Gpu& gpu, PrecisionMode mode, const S
 }
 
 void Outlook::details_on_gpu(PlanStudy& out, const Gpu& gpu, const StepFamily& family, Tf32 tf32) const {
-    std::vector<NodeWork> work = work_of(family.graph());
-    if (config_.precision.mode == PrecisionMode::kFp8) multiply_in_fp8(work, data_.data.vocabulary);
+    const std::vector<NodeWork> work = work_of(family.graph());
     const GraphForecast step = forecast(family.graph(), work, gpu, tf32, sustained_rates(Software::kFused));
     out.slowest = slowest_of(family.graph(), step);
     out.device = gpu.name + " (" + gpu.generation() + ", compute capability " + std::to_string(gpu.major) +
@@ -118,8 +117,7 @@ void Outlook::scaling_on_gpu(PlanStudy& out, const StudyRequest& request, const 
                              Tf32 tf32) const {
     if (request.num_gpus <= 1) return;
     const SustainedRates rates = sustained_rates(Software::kFused);
-    std::vector<NodeWork> work = work_of(family.graph());
-    if (config_.precision.mode == PrecisionMode::kFp8) multiply_in_fp8(work, data_.data.vocabulary);
+    const std::vector<NodeWork> work = work_of(family.graph());
     const GraphForecast step = forecast(family.graph(), work, *request.gpu, tf32, rates);
     const double update =
         forecast(family.update(), work_of(family.update()), *request.gpu, Tf32::kOff, rates).ms;
@@ -143,7 +141,7 @@ void Outlook::on_cpu(PlanStudy& out, const Plan& plan, const Graph& update, cons
     double ideal = 0;
     for (const NodeWork& node : work) ideal += roofline_seconds(node, machine);
     row.roofline_share = 1e3 * ideal / step.ms;
-    const bool bf16 = config_.precision.mode == PrecisionMode::kAmpBf16;
+    const bool bf16 = narrow_type(config_.precision.mode) == DType::bf16;
     finish(row, out.train_gflop * 1e9 * static_cast<double>(data_.data.micro_batch.rows),
            machine.peak(bf16 ? DType::bf16 : DType::f32));
     out.forecasts.push_back(row);

@@ -82,6 +82,7 @@ StepFamily::StepFamily(RunConfig config, const DataDescription& data, int num_th
     CompiledGraph compiled = micro_step_graph(context, shape_);
     graph_ = std::move(compiled.graph);
     fusion_ = std::move(compiled.report.fusion);
+    not_in_fp8_ = std::move(compiled.report.not_in_fp8);
     second_ = micro_step_graph(context, {second_rows_, shape_.length, shape_.source_length}).graph;
     MPT_CHECK(same_form(graph_, second_), "the graph's form depends on the micro-batch");
     const UpdateConfig update = update_config(config, data.updates_per_epoch, data.total_updates,
@@ -101,6 +102,11 @@ Graph StepFamily::at(std::int64_t rows) const {
     }
     for (std::size_t n = 0; n < graph.nodes.size(); ++n)
         graph.nodes[n].attributes = attributes_between(graph.nodes[n], second_.nodes[n], line);
+    // What is rounded up to a multiple lies on no line.
+    for (const Node& node : graph.nodes) {
+        const std::vector<TensorType> types = node.op->infer(node.attributes, input_types(graph, node));
+        for (std::size_t o = 0; o < types.size(); ++o) graph.value(node.outputs[o]).type = types[o];
+    }
     return graph;
 }
 
@@ -118,8 +124,9 @@ MemoryReport StepFamily::memory(std::int64_t rows, Workspaces workspaces) const 
     report.optimizer_bytes = variables_.region_bytes(Region::kMoment1) +
                              variables_.region_bytes(Region::kMoment2) +
                              variables_.region_bytes(Region::kEma);
-    report.statistics_bytes =
-        variables_.region_bytes(Region::kStatistics) + variables_.region_bytes(Region::kControl);
+    report.statistics_bytes = variables_.region_bytes(Region::kStatistics) +
+                              variables_.region_bytes(Region::kControl) +
+                              variables_.region_bytes(Region::kScaling);
     report.activations_bytes = plan.activations_bytes;
     report.workspace_bytes = plan.workspace_bytes;
     report.at_peak = plan.at_peak;

@@ -31,6 +31,7 @@ class StepFamily {
     const Graph& graph() const { return graph_; }             // at that micro-batch
     const Graph& update() const { return update_; }
     const FusionReport& fusion() const { return fusion_; }  // of graph()
+    const std::vector<std::string>& not_in_fp8() const { return not_in_fp8_; }
     const VariableTable& variables() const { return variables_; }
     Graph at(std::int64_t rows) const;
 
@@ -51,6 +52,7 @@ class StepFamily {
     VariableTable variables_;
     Graph graph_, second_, update_;
     FusionReport fusion_;
+    std::vector<std::string> not_in_fp8_;
     std::int64_t update_arena_bytes_ = 0;
 };
 

@@ -58,12 +58,11 @@ Tf32 tf32_of(const RunConfig& config) {
     return config.precision.mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;
 }
 
-void fill_audit(PlanStudy& out, const StudyRequest& request, const Plan& plan, const FusionReport& fusion) {
-    const bool fp8 = request.config.precision.mode == PrecisionMode::kFp8;
-    out.audit = audit_of(plan, {request.gpu ? &*request.gpu : nullptr, tf32_of(request.config),
-                                fp8 ? out.data.data.vocabulary : 0});
+void fill_audit(PlanStudy& out, const StudyRequest& request, const Plan& plan, const StepFamily& own) {
+    out.audit =
+        audit_of(plan, {request.gpu ? &*request.gpu : nullptr, tf32_of(request.config), own.not_in_fp8()});
     out.casts = casts_of(plan.graph);
-    out.fusion = of_a_sample(fusion, out.data.data.micro_batch.rows);
+    out.fusion = of_a_sample(own.fusion(), out.data.data.micro_batch.rows);
 }
 
 void ask_cudnn(PlanStudy& out, const StudyRequest& request, const Families& families, int threads) {
@@ -100,12 +99,10 @@ void check_request(const StudyRequest& request) {
         throw Error(ExitCode::kUsage,
                     "precision.mode: fp8 is for the linear layers of GPTs and Transformers; amp_bf16 and "
                     "amp_fp16 are for ResNets");
-    if (fp8 && (!request.gpu || request.gpu->peak(ComputeFormat::kFp8) == 0))
-        throw Error(ExitCode::kUsage,
-                    "precision.mode: fp8 needs Ada, Hopper or Blackwell, " +
-                        (request.gpu ? request.gpu->name + " is " + request.gpu->generation()
-                                     : std::string("and there is no --gpu")) +
-                        "; --gpu list names them");
+    if (fp8 && request.gpu && request.gpu->peak(ComputeFormat::kFp8) == 0)
+        throw Error(ExitCode::kUsage, "precision.mode: fp8 needs Ada, Hopper or Blackwell, " +
+                                          request.gpu->name + " is " + request.gpu->generation() +
+                                          "; --gpu list names them");
     constexpr int kMostGpus = 1 << 20;
     if (request.num_gpus < 1 || request.num_gpus > kMostGpus)
         throw Error(ExitCode::kUsage, "--gpus: 1 to " + std::to_string(kMostGpus));
@@ -148,7 +145,7 @@ PlanStudy study(const StudyRequest& request) {
     fill_work(out, fused, work_of(fused.graph()));
     study_memory(out, request, families, threads);
     const Plan plan = compile(families.own().graph(), {&cpu_kernels(), threads, false});
-    fill_audit(out, request, plan, families.own().fusion());
+    fill_audit(out, request, plan, families.own());
     if (request.gpu)
         look_at_gpu(out, request, families, threads);
     else

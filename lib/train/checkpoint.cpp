@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kEmaWeights = "ema.safetensors";
 constexpr const char* kOptimizer = "optimizer.safetensors";
+constexpr const char* kScaling = "scaling.safetensors";
 constexpr const char* kState = "state.json";
 constexpr const char* kConfig = "config.yaml";
 constexpr const char* kManifest = "manifest.json";
@@ -43,6 +44,17 @@ std::vector<FileTensor> moment_tensors(const StoreView& store) {
     std::vector<FileTensor> tensors = region_tensors(store, Region::kMoment1, "moment1.");
     for (const FileTensor& tensor : region_tensors(store, Region::kMoment2, "moment2."))
         tensors.push_back(tensor);
+    return tensors;
+}
+
+// A run has them in fp8 only.
+std::vector<FileTensor> scaling_tensors(const StoreView& store) {
+    std::vector<FileTensor> tensors;
+    if (store.region(Region::kScaling) == nullptr) return tensors;
+    for (const ScalingState& state : store.table->scaling())
+        tensors.push_back(
+            {state.name, FileType::F32, Shape{state.elements},
+             store.region(Region::kScaling) + state.offset * static_cast<std::int64_t>(sizeof(float))});
     return tensors;
 }
 
@@ -149,6 +161,8 @@ void write_checkpoint(const fs::path& folder, const CheckpointHead& head, const 
     if (!ema.empty())
         manifest.files[kEmaWeights] = write_tensors(folder / kEmaWeights, ema, state.micro_steps);
     manifest.files[kOptimizer] = write_tensors(folder / kOptimizer, moment_tensors(store));
+    const std::vector<FileTensor> scaling = scaling_tensors(store);
+    if (!scaling.empty()) manifest.files[kScaling] = write_tensors(folder / kScaling, scaling);
     manifest.files[kState] = write_text(folder / kState, to_json(state));
     manifest.files[kConfig] = write_text(folder / kConfig, config);
     for (const ExtraFile& extra : extras) {
@@ -177,6 +191,10 @@ void read_regions(const Checkpoint& checkpoint, const StoreView& store) {
     const fs::path& folder = checkpoint.head.path;
     read_tensors(SafetensorsFile(folder / kWeights), weight_tensors(store), Conversion::kExact);
     read_tensors(SafetensorsFile(folder / kOptimizer), moment_tensors(store), Conversion::kExact);
+    // Of a run in another precision, or with another history, there are none that fit: those start anew.
+    if (const std::vector<FileTensor> scaling = scaling_tensors(store);
+        !scaling.empty() && fs::exists(folder / kScaling))
+        read_fitting_tensors(SafetensorsFile(folder / kScaling), scaling);
     const std::vector<FileTensor> ema = ema_tensors(store);
     if (ema.empty()) return;
     if (!fs::exists(folder / kEmaWeights))

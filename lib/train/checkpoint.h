@@ -3,6 +3,7 @@
 //   weights.safetensors    masters and running statistics, as PyTorch loads them
 //   ema.safetensors        the same with the weights' moving average, when there is one
 //   optimizer.safetensors  moments
+//   scaling.safetensors    of mode fp8: the state of every tensor's scale
 //   state.json             TrainingState: control block field by field, data position, counters, best
 //   config.yaml            the resolved config
 //   tokenizer/, source_tokenizer/   of runs on text: the vocabulary

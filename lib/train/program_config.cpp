@@ -13,6 +13,7 @@ DType narrow_type(PrecisionMode mode) {
         case PrecisionMode::kFp16Pure:
             return DType::f16;
         case PrecisionMode::kAmpBf16:
+        case PrecisionMode::kFp8:  // what is not multiplied in fp8
             return DType::bf16;
         default:
             return DType::f32;
@@ -24,6 +25,8 @@ PrecisionPolicy precision_policy(const PrecisionConfig& config) {
     policy.narrow = narrow_type(config.mode);
     for (const PrecisionOverride& override : config.overrides)
         policy.overrides.push_back({override.match, override.dtype});
+    if (config.mode == PrecisionMode::kFp8)
+        policy.fp8 = {config.fp8.history, static_cast<int>(config.fp8.margin)};
     return policy;
 }
 

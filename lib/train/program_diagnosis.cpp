@@ -45,13 +45,15 @@ class RegionGuard {
           elements_(program.variables().parameter_elements()),
           state_(gradient_state(gradient_, elements_, num_threads)),
           statistics_(bytes_of(Region::kStatistics)),
-          control_(bytes_of(Region::kControl)) {
+          control_(bytes_of(Region::kControl)),
+          scaling_(bytes_of(Region::kScaling)) {
         if (state_ == GradientState::kFinite) kept_.assign(gradient_, gradient_ + elements_);
         if (state_ == GradientState::kNonFinite) std::fill_n(gradient_, elements_, 0.0f);
     }
     ~RegionGuard() {
         restore(Region::kStatistics, statistics_);
         restore(Region::kControl, control_);
+        restore(Region::kScaling, scaling_);
         if (state_ == GradientState::kFinite)
             std::ranges::copy(kept_, gradient_);
         else
@@ -75,7 +77,7 @@ class RegionGuard {
     float* gradient_;
     std::int64_t elements_;
     GradientState state_;
-    std::vector<std::byte> statistics_, control_;
+    std::vector<std::byte> statistics_, control_, scaling_;
     std::vector<float> kept_;
 };
 
@@ -184,6 +186,13 @@ NonFinitePlace TrainingProgram::first_nonfinite_place(float loss_scale) {
 
 namespace {
 
+std::int64_t num_fp8_products(const Graph& graph) {
+    return std::ranges::count_if(graph.nodes, [&](const Node& node) {
+        return std::ranges::any_of(node.inputs,
+                                   [&](ValueId in) { return in != kNone && is_fp8(graph.type(in).dtype); });
+    });
+}
+
 bool multiplies_bf16(const Plan& plan) {
     return std::ranges::any_of(
         plan.steps, [](const PlannedStep& step) { return step.prepared.description.starts_with("bf16"); });
@@ -211,6 +220,12 @@ std::string TrainingProgram::precision_summary() const {
         text += "stored in " + std::string(name_of(narrow)) + ", computed in f32 on this CPU" +
                 (multiplies_bf16(compiled.plan) ? " but for matrix products of bf16 with sums in f32" : "") +
                 (mode == PrecisionMode::kFp16Pure ? ", no f32 masters" : ", f32 masters");
+    if (mode == PrecisionMode::kFp8)
+        text += "; of the products " + std::to_string(num_fp8_products(compiled.plan.graph)) +
+                " of the blocks' linear layers in fp8 (e4m3, gradients e5m2, delayed scaling)" +
+                (device == nullptr ? ", emulated: this CPU has no fp8, its numbers are rounded as a GPU does "
+                                     "and multiplied as others"
+                                   : "");
     std::int64_t narrow_values = 0, casts = 0;
     for (const Node& node : compiled.plan.graph.nodes) {
         casts += node.op == op_table().roles.cast_op ? 1 : 0;

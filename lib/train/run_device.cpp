@@ -9,8 +9,9 @@ namespace mpt {
 
 namespace {
 
-constexpr PrecisionMode kModes[] = {PrecisionMode::kFp32, PrecisionMode::kTf32, PrecisionMode::kAmpFp16,
-                                    PrecisionMode::kAmpBf16, PrecisionMode::kFp16Pure};
+constexpr PrecisionMode kModes[] = {PrecisionMode::kFp32,     PrecisionMode::kTf32,
+                                    PrecisionMode::kAmpFp16,  PrecisionMode::kAmpBf16,
+                                    PrecisionMode::kFp16Pure, PrecisionMode::kFp8};
 
 int gpu_index(const std::string& device) {
     return device == "cuda" ? 0 : std::stoi(device.substr(device.find(':') + 1));
@@ -45,8 +46,8 @@ std::string name_of_device(const gpu::Device* device) {
 }
 
 bool runs_mode(const gpu::Device* device, PrecisionMode mode) {
-    if (mode == PrecisionMode::kFp8) return false;
     if (device == nullptr) return true;
+    if (mode == PrecisionMode::kFp8) return device->info().compute_capability >= 89;
     const bool ampere = mode == PrecisionMode::kTf32 || mode == PrecisionMode::kAmpBf16;
     return !ampere || device->info().compute_capability >= 80;
 }
@@ -63,6 +64,13 @@ RunsOn runs_on(const KernelTable& kernels, gpu::Device& device) {
     on.kernels = kernels;
     on.device = &device;
     return on;
+}
+
+void require_mode(const gpu::Device* device, PrecisionMode mode) {
+    if (!runs_mode(device, mode))
+        throw Error(ExitCode::kUsage, "precision.mode: " + std::string(name_of(mode)) +
+                                          " is not for this device, " + name_of_device(device) +
+                                          "; it runs " + modes_of(device));
 }
 
 RunsOn run_device(const RunConfig& config) {
@@ -82,16 +90,7 @@ RunsOn run_device(const RunConfig& config) {
     } else {
         on.kernels = config.debug.reference_kernels ? reference_kernels() : cpu_kernels();
     }
-    if (config.precision.mode == PrecisionMode::kFp8)
-        throw Error(
-            ExitCode::kUsage,
-            "precision.mode: fp8 is for the matrix products of Transformers on GPUs of compute capability "
-            "8.9 and later; this device (" +
-                name_of_device(on.device) + ") runs " + modes_of(on.device));
-    if (!runs_mode(on.device, config.precision.mode))
-        throw Error(ExitCode::kUsage, "precision.mode: " + std::string(name_of(config.precision.mode)) +
-                                          " is not for this device, " + name_of_device(on.device) +
-                                          "; it runs " + modes_of(on.device));
+    require_mode(on.device, config.precision.mode);
     return on;
 }
 

@@ -23,6 +23,8 @@ RunsOn run_device(const RunConfig& config);
 RunsOn runs_on(const KernelTable& kernels, gpu::Device& device);
 
 std::string name_of_device(const gpu::Device* device);  // "CPU", or a GPU's name and compute capability
+// Throws Error(kUsage) with the device, its compute capability and its modes where it lacks this one.
+void require_mode(const gpu::Device* device, PrecisionMode mode);
 // The modes of precision that it runs, in words; empty for a mode it lacks when asked for one.
 bool runs_mode(const gpu::Device* device, PrecisionMode mode);
 std::string modes_of(const gpu::Device* device);

@@ -17,8 +17,9 @@ void TrainingProgram::Impl::compile_micro_step(const BatchShape& shape) {
     if (micro_steps.contains(shape)) return;
     CompiledGraph compiled = micro_step_graph(
         context(config, variables, config.debug.dump_graph && micro_steps.empty() ? &dump : nullptr), shape);
-    micro_steps[shape] = {compile(std::move(compiled.graph), plan_options()), compiled.report.widened,
-                          nullptr};
+    std::vector<std::string> widened = compiled.report.widened;
+    std::ranges::copy(compiled.report.not_in_fp8, std::back_inserter(widened));
+    micro_steps[shape] = {compile(std::move(compiled.graph), plan_options()), std::move(widened), nullptr};
 }
 
 void TrainingProgram::Impl::compile_evaluation(const BatchShape& shape) {
@@ -56,8 +57,9 @@ void TrainingProgram::Impl::refresh_report() {
     report.gradients_bytes = variables.region_bytes(Region::kGradient);
     report.optimizer_bytes = variables.region_bytes(Region::kMoment1) +
                              variables.region_bytes(Region::kMoment2) + variables.region_bytes(Region::kEma);
-    report.statistics_bytes =
-        variables.region_bytes(Region::kStatistics) + variables.region_bytes(Region::kControl);
+    report.statistics_bytes = variables.region_bytes(Region::kStatistics) +
+                              variables.region_bytes(Region::kControl) +
+                              variables.region_bytes(Region::kScaling);
     report.arena_bytes = layout.bytes;
     report.host_bytes = data.host_bytes;
 }

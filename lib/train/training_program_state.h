@@ -15,7 +15,7 @@ namespace mpt {
 
 struct CompiledPlan {
     Plan plan;
-    std::vector<std::string> widened;
+    std::vector<std::string> widened;  // and what stays out of fp8
     std::unique_ptr<Executor> executor;
 };
 

@@ -54,6 +54,10 @@ ValueStatistics statistics_of(const std::byte* data, const TensorType& type) {
             return statistics_over(reinterpret_cast<const f16*>(data), count);
         case DType::bf16:
             return statistics_over(reinterpret_cast<const bf16*>(data), count);
+        case DType::e4m3:
+            return statistics_over(reinterpret_cast<const e4m3*>(data), count);
+        case DType::e5m2:
+            return statistics_over(reinterpret_cast<const e5m2*>(data), count);
         default:
             return {};
     }

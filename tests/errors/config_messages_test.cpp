@@ -334,6 +334,10 @@ TEST_CASE("rules between keys") {
           "run.yaml:1:13: precision.mode: fp8 covers the matrix products of Transformers only and model.type "
           "resnet has "
           "none; use amp_bf16 or amp_fp16");
+    CHECK(fault_of("model: {type: gpt}\nprecision: {mode: fp8, fp8: {history: 0}}") ==
+          "run.yaml:2:39: precision.fp8.history: 0 is out of range; it takes a whole number from 1 to 1024");
+    CHECK(fault_of("model: {type: gpt}\nprecision: {mode: fp8, fp8: {margin: 9}}") ==
+          "run.yaml:2:38: precision.fp8.margin: 9 is out of range; it takes a whole number from 0 to 8");
     CHECK(fault_of("precision: {loss_scale: {preset: static}}") ==
           "run.yaml:1:26: precision.loss_scale.init: missing; preset static needs it, e.g. init: 128");
     CHECK(fault_of("precision: {loss_scale: {init: 8, floor: 16}}") ==
@@ -379,6 +383,9 @@ TEST_CASE("keys without effect are warnings") {
               "run.yaml:1:38: precision.loss_scale.init: has no effect: with precision.mode fp32 "
               "and preset auto the loss scale is off"});
     CHECK(read_text("precision: {mode: fp32, loss_scale: {preset: pytorch, init: 8}}").warnings.empty());
+    CHECK(read_text("precision: {mode: amp_bf16, fp8: {history: 8}}").warnings ==
+          std::vector<std::string>{"run.yaml:1:35: precision.fp8.history: has no effect with precision.mode "
+                                   "amp_bf16; it is for fp8"});
     CHECK(read_text("optimizer: {type: adam, momentum: 0.9}")
               .warnings.empty());  // the default: nothing is lost
 }

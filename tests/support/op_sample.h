@@ -25,6 +25,10 @@ inline TensorType type_of(const SampleInput& input, DType data) {
             return {input.shape, DType::i32};
         case SampleInput::Kind::kBytes:
             return {input.shape, DType::u8};
+        case SampleInput::Kind::kE4m3:
+            return {input.shape, DType::e4m3};
+        case SampleInput::Kind::kE5m2:
+            return {input.shape, DType::e5m2};
         case SampleInput::Kind::kAbsent:
             return {};
     }

@@ -195,10 +195,13 @@ TEST_CASE("fp8 is planned for Transformers on GPUs that have it, and refused els
     };
     CHECK(rate(PrecisionMode::kFp8) > 0);
     CHECK(std::ranges::any_of(plan.audit, [](const AuditRow& row) {
-        return row.op == "linear" && row.compute == "fp8 (e4m3) Tensor Cores";
+        return row.op == "linear_fp8" && row.compute == "fp8 (e4m3) Tensor Cores";
     }));
     CHECK_THROWS_WITH(study_of(config, "A100"), Catch::Contains("fp8 needs Ada, Hopper or Blackwell"));
-    CHECK_THROWS_WITH(study_of(config, nullptr), Catch::Contains("there is no --gpu"));
+    const PlanStudy on_cpu = study_of(config, nullptr);
+    CHECK(std::ranges::any_of(on_cpu.audit, [](const AuditRow& row) {
+        return row.op == "linear_fp8" && row.compute == "fp8 (e4m3), emulated";
+    }));
     CHECK_THROWS_WITH(study_of(cifar(20, 8, PrecisionMode::kFp8), "H100"), Catch::Contains("for ResNets"));
     // Large products gain by it.
     config.model.width = 2048;

@@ -28,6 +28,9 @@ struct DeviceInfo {
     std::string driver, runtime, cudnn, cublas;  // versions
 };
 
+// Products of fp8: both factors e4m3, as forward, or a gradient in e5m2 by e4m3.
+enum class Fp8 : std::uint8_t { kNone, kE4m3, kE5m2 };
+
 // A product row-major: d[m,n] = a b (+ bias[n]) (+ d), a [m,k] or with `transposed_a` [k,m], b [k,n] or with
 // `transposed_b` [n,k]. Sums in f32, rounded once on store.
 struct ProductSpec {
@@ -41,8 +44,9 @@ struct ProductSpec {
     // d = (a b) gelu'(x) instead, x [m,n] of d's type: the gradient through gelu (of the tanh form) in
     // passing.
     bool gelu_gradient = false;
-    // a and b hold e4m3 instead of `input`; d is `output`. Sizes are multiples of 16, b is transposed.
-    bool e4m3 = false;
+    // Not kNone: what a holds instead of `input`; b holds e4m3 then, and is transposed, n and k are multiples
+    // of 16, and the product is multiplied by scale_a and scale_b where they are given.
+    Fp8 fp8 = Fp8::kNone;
     bool operator==(const ProductSpec&) const = default;
 };
 struct ProductArgs {
@@ -50,7 +54,8 @@ struct ProductArgs {
     void* d = nullptr;
     const float* bias = nullptr;
     void* workspace = nullptr;
-    const void* x = nullptr;  // of gelu_gradient
+    const void* x = nullptr;                             // of gelu_gradient
+    const float *scale_a = nullptr, *scale_b = nullptr;  // one number each, on the device
 };
 
 enum class ConvolutionKind : std::uint8_t { kForward, kBackwardData, kBackwardWeight };

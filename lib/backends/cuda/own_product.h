@@ -2,17 +2,18 @@
 // thread, f32 sums. The fallback where cuBLASLt refuses, and one of the rows of `mpt-train gemm`.
 #pragma once
 
-#include "backends/cuda/device_math.h"
+#include "backends/cuda/fp8_math.h"
 
 namespace mpt::gpu {
 inline namespace MPT_GPU_BUILD {
 
 inline constexpr int kTile = 64, kTileDepth = 16, kTileThreads = 256;
 
-// a [m,k] or transposed [k,m], b [k,n] or transposed [n,k], row-major.
-template <typename T, typename D>
+// a [m,k] or transposed [k,m], b [k,n] or transposed [n,k], row-major; the scales may be null.
+template <typename A, typename B, typename D>
 MPT_KERNEL(kTileThreads)
-void own_product_kernel(ProductSpec s, const T* a, const T* b, const float* bias, D* d) {
+void own_product_kernel(ProductSpec s, const A* a, const B* b, const float* scale_a, const float* scale_b,
+                        const float* bias, D* d) {
     MPT_SHARED(float, tile_a, kTileDepth* kTile);
     MPT_SHARED(float, tile_b, kTileDepth* kTile);
     const std::int64_t row0 = block_index_y() * kTile, column0 = block_index() * kTile;
@@ -47,13 +48,14 @@ void own_product_kernel(ProductSpec s, const T* a, const T* b, const float* bias
         }
         sync_block();
     }
+    const float scale = (scale_a == nullptr ? 1.0f : *scale_a) * (scale_b == nullptr ? 1.0f : *scale_b);
     MPT_UNROLL
     for (int i = 0; i < 4; ++i) {
         MPT_UNROLL
         for (int j = 0; j < 4; ++j) {
             const std::int64_t row = row0 + down + i, column = column0 + across + j;
             if (row >= s.m || column >= s.n) continue;
-            float value = sums[i][j] + (s.bias ? bias[column] : 0.0f);
+            float value = sums[i][j] * scale + (s.bias ? bias[column] : 0.0f);
             if (s.accumulate) value += widen(d[row * s.n + column]);
             d[row * s.n + column] = narrow<D>(value);
         }
@@ -63,15 +65,19 @@ void own_product_kernel(ProductSpec s, const T* a, const T* b, const float* bias
 inline void own_product(Device& device, const ProductSpec& s, const ProductArgs& args) {
     const Launch shape = {
         .blocks = blocks_for(s.n, kTile), .threads = kTileThreads, .blocks_y = blocks_for(s.m, kTile)};
+    const auto run = [&]<typename A, typename B, typename D>(A, B, D) {
+        launch(device, shape, own_product_kernel<A, B, D>, s, static_cast<const A*>(args.a),
+               static_cast<const B*>(args.b), args.scale_a, args.scale_b, args.bias, static_cast<D*>(args.d));
+    };
+    if (s.fp8 != Fp8::kNone)
+        return with_storage(s.output, [&]<typename D>(D) {
+            s.fp8 == Fp8::kE4m3 ? run(e4m3{}, e4m3{}, D{}) : run(e5m2{}, e4m3{}, D{});
+        });
     with_storage(s.input, [&]<typename T>(T) {
-        const auto run = [&]<typename D>(D) {
-            launch(device, shape, own_product_kernel<T, D>, s, static_cast<const T*>(args.a),
-                   static_cast<const T*>(args.b), args.bias, static_cast<D*>(args.d));
-        };
         if (s.output == DType::f32)
-            run(float{});
+            run(T{}, T{}, float{});
         else
-            run(T{});
+            run(T{}, T{}, T{});
     });
 }
 

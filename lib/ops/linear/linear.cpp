@@ -79,6 +79,37 @@ Cost cost_backward_weight(const Attributes&, std::span<const TensorType> in,
     return cost_with_flops(2.0 * rows * static_cast<double>(out[0].shape.num_elements()), in, out);
 }
 
+// cuBLASLt multiplies fp8 whose rows are whole times 16 bytes. Rows of the batch are padded by their copies.
+Fp8Product for_fp8(std::int64_t in_features, std::int64_t out_features) {
+    Fp8Product product;
+    if (in_features % 16 != 0 || out_features % 16 != 0)
+        product.refusal = std::to_string(in_features) + " -> " + std::to_string(out_features) +
+                          " features are no multiples of 16";
+    return product;
+}
+
+Fp8Product forward_in_fp8(const Attributes&, std::span<const TensorType> in) {
+    Fp8Product product = for_fp8(in[1].shape[1], in[1].shape[0]);
+    product.a = {.input = 0};
+    product.b = {.input = 1};
+    product.bias = 2;
+    return product;
+}
+
+Fp8Product backward_data_in_fp8(const Attributes&, std::span<const TensorType> in) {
+    Fp8Product product = for_fp8(in[1].shape[1], in[1].shape[0]);
+    product.a = {.input = 0, .gradient = true};
+    product.b = {.input = 1, .transposed = true};
+    return product;
+}
+
+Fp8Product backward_weight_in_fp8(const Attributes&, std::span<const TensorType> in) {
+    Fp8Product product = for_fp8(in[1].shape[1], in[0].shape[1]);
+    product.a = {.input = 0, .transposed = true, .gradient = true};
+    product.b = {.input = 1, .transposed = true};
+    return product;
+}
+
 std::vector<ValueId> decompose_accumulate(GraphBuilder& b, const Node& node) {
     const ValueId grad_w = b.add(linear_backward_weight_op, node.attributes, {node.inputs[1], node.inputs[2]},
                                  node.name + ".backward_weight");
@@ -94,6 +125,7 @@ const OpType linear_op = {
     .is_data_input = [](const Attributes&, int index) { return index <= 1; },
     .differentiate = differentiate,
     .cost = cost,
+    .in_fp8 = forward_in_fp8,
 };
 
 const OpType linear_backward_data_op = {
@@ -101,6 +133,7 @@ const OpType linear_backward_data_op = {
     .precision = PrecisionClass::kNarrow,
     .infer = infer_backward_data,
     .cost = cost,
+    .in_fp8 = backward_data_in_fp8,
 };
 
 const OpType linear_backward_weight_op = {
@@ -108,6 +141,7 @@ const OpType linear_backward_weight_op = {
     .precision = PrecisionClass::kNarrow,
     .infer = infer_backward_weight,
     .cost = cost_backward_weight<0>,
+    .in_fp8 = backward_weight_in_fp8,
 };
 
 const OpType linear_backward_weight_accumulate_op = {

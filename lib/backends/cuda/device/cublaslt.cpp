@@ -29,6 +29,24 @@ cudaDataType_t data_type(DType dtype) {
     return dtype == DType::f16 ? CUDA_R_16F : dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
+cudaDataType_t type_of_a(const ProductSpec& s) {
+    if (s.fp8 == Fp8::kNone) return data_type(s.input);
+    return s.fp8 == Fp8::kE5m2 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
+}
+cudaDataType_t type_of_b(const ProductSpec& s) {
+    return s.fp8 == Fp8::kNone ? data_type(s.input) : CUDA_R_8F_E4M3;
+}
+
+// What the library has in no version.
+std::string refusal_of(const ProductSpec& s) {
+    if (s.fp8 == Fp8::kNone) return {};
+    if (s.transposed_a || !s.transposed_b) return "cuBLASLt multiplies fp8 only with b transposed";
+    if (s.n % 16 != 0 || s.k % 16 != 0)
+        return "cuBLASLt multiplies fp8 only in sizes that are multiples of 16";
+    if (s.bias && s.output == DType::f32) return "cuBLASLt adds no f32 bias to a product of fp8";
+    return {};
+}
+
 constexpr int kMostCandidates = 16;
 constexpr std::uint32_t kAlignment = 16;  // bytes that every operand has
 
@@ -90,6 +108,7 @@ struct CublasLt::Product {
     cublasLtMatmulAlgo_t algo{};
     std::size_t workspace_bytes = 0;
     float beta = 0;
+    bool fp8 = false;
 
     Product(const Functions& functions, cublasLtHandle_t lt) : f(functions), handle(lt) {}
     ~Product() {
@@ -106,6 +125,10 @@ struct CublasLt::Product {
     void run(const ProductArgs& args, const void* bias, cudaStream_t stream) const {
         if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
         if (args.x != nullptr) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, args.x);
+        if (fp8) {
+            set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(args.scale_b));
+            set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(args.scale_a));
+        }
         const float alpha = 1;
         check(f.cublasLtMatmul(handle, operation, &alpha, args.b, a, args.a, b, &beta, args.d, d, args.d, d,
                                &algo, args.workspace, workspace_bytes, stream),
@@ -146,11 +169,14 @@ std::shared_ptr<CublasLt::Product> CublasLt::describe(const ProductSpec& s) cons
                                                      static_cast<std::uint64_t>(columns), rows),
               "cublasLtMatrixLayoutCreate");
     };
-    const cudaDataType_t input = s.e4m3 ? CUDA_R_8F_E4M3 : data_type(s.input);
-    layout(&p->a, input, s.transposed_b ? s.k : s.n, s.transposed_b ? s.n : s.k);
-    layout(&p->b, input, s.transposed_a ? s.m : s.k, s.transposed_a ? s.k : s.m);
+    p->fp8 = s.fp8 != Fp8::kNone;
+    layout(&p->a, type_of_b(s), s.transposed_b ? s.k : s.n, s.transposed_b ? s.n : s.k);
+    layout(&p->b, type_of_a(s), s.transposed_a ? s.m : s.k, s.transposed_a ? s.k : s.m);
     layout(&p->d, data_type(s.output), s.n, s.m);
     p->beta = s.accumulate ? 1.0f : 0.0f;
+    // Partial sums with fewer bits: noise that a forward pass bears, and gradients do not.
+    if (p->fp8)
+        p->set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(s.fp8 == Fp8::kE4m3 ? 1 : 0));
     if (s.bias) {
         p->set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
         p->set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(s.output));
@@ -215,6 +241,8 @@ void CublasLt::take_fastest(CudaDevice& device, const ProductSpec& s, Product& p
 
 Planned<ProductArgs> CublasLt::plan(CudaDevice& device, const ProductSpec& spec) {
     Planned<ProductArgs> planned;
+    planned.refusal = refusal_of(spec);
+    if (!planned.refusal.empty()) return planned;
     const std::shared_ptr<Product> product = describe(spec);
     planned.refusal = choose(device, spec, *product);
     if (!planned.refusal.empty()) return planned;

@@ -116,7 +116,8 @@ std::vector<GemmVariant> gemm_variants(Device& device, std::int64_t m, std::int6
     if (device.info().compute_capability >= 89) {
         // The one layout that all of them take.
         ProductSpec spec = spec_of(DType::bf16, false);
-        spec.e4m3 = spec.transposed_b = true;
+        spec.fp8 = Fp8::kE4m3;
+        spec.transposed_b = true;
         add_library("fp8", spec);
     }
     variants.push_back(wmma_variant<f16>(device, spec_of(DType::f16, false)));

@@ -187,7 +187,11 @@ std::unique_ptr<Recording> HostTwin::capture(const std::function<void()>& work) 
 
 Planned<ProductArgs> HostTwin::plan_product(const ProductSpec& spec) {
     Planned<ProductArgs> plan;
-    if (spec.e4m3) plan.refusal = "has no e4m3";
+    // As cuBLASLt's.
+    if (spec.fp8 != Fp8::kNone && (spec.transposed_a || !spec.transposed_b))
+        plan.refusal = "multiplies fp8 only with b transposed";
+    else if (spec.fp8 != Fp8::kNone && (spec.n % 16 != 0 || spec.k % 16 != 0))
+        plan.refusal = "multiplies fp8 only in sizes that are multiples of 16";
     if (!plan.refusal.empty()) return plan;
     plan.description = "host loops for cublasLt";
     plan.run = [spec, queue = &queue_](const ProductArgs& args) {

@@ -14,6 +14,8 @@ namespace {
 float value_at(const void* data, DType dtype, std::size_t index) {
     if (dtype == DType::f16) return static_cast<float>(static_cast<const f16*>(data)[index]);
     if (dtype == DType::bf16) return static_cast<float>(static_cast<const bf16*>(data)[index]);
+    if (dtype == DType::e4m3) return static_cast<float>(static_cast<const e4m3*>(data)[index]);
+    if (dtype == DType::e5m2) return static_cast<float>(static_cast<const e5m2*>(data)[index]);
     return static_cast<const float*>(data)[index];
 }
 void store_at(void* data, DType dtype, std::size_t index, float value) {
@@ -75,8 +77,12 @@ float gelu_slope(float x) {
 }  // namespace
 
 void host_product(const ProductSpec& s, const ProductArgs& args) {
-    const std::vector<float> a = widened(args.a, s.input, s.m * s.k, s.tf32);
-    const std::vector<float> b = widened(args.b, s.input, s.k * s.n, s.tf32);
+    const bool fp8 = s.fp8 != Fp8::kNone;
+    const DType of_a = s.fp8 == Fp8::kE5m2 ? DType::e5m2 : fp8 ? DType::e4m3 : s.input;
+    const std::vector<float> a = widened(args.a, of_a, s.m * s.k, s.tf32);
+    const std::vector<float> b = widened(args.b, fp8 ? DType::e4m3 : s.input, s.k * s.n, s.tf32);
+    const float scale =
+        (args.scale_a == nullptr ? 1.0f : *args.scale_a) * (args.scale_b == nullptr ? 1.0f : *args.scale_b);
     std::vector<float> row(at(s.n));
     for (std::int64_t i = 0; i < s.m; ++i) {
         std::fill(row.begin(), row.end(), 0.0f);
@@ -87,7 +93,7 @@ void host_product(const ProductSpec& s, const ProductArgs& args) {
             for (std::int64_t j = 0; j < s.n; ++j) row[at(j)] += factor * from[j * step];
         }
         for (std::int64_t j = 0; j < s.n; ++j) {
-            float sum = row[at(j)] + (s.bias ? args.bias[j] : 0.0f);
+            float sum = row[at(j)] * scale + (s.bias ? args.bias[j] : 0.0f);
             if (s.accumulate) sum += value_at(args.d, s.output, at(i * s.n + j));
             if (s.gelu_gradient) sum *= gelu_slope(value_at(args.x, s.output, at(i * s.n + j)));
             store_at(args.d, s.output, at(i * s.n + j), sum);
