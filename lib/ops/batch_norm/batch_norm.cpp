@@ -56,13 +56,10 @@ void differentiate(GradientContext& context) {
     context.set(2, g.grad_beta);
 }
 
-// Flops an element: forward 3 for the statistics and 2 to apply them, backward 5 and 5. Both take sums over
-// all rows before they can use them: the first `read_twice` inputs pass through memory again.
-template <int per_element, std::size_t read_twice = 0>
+// Flops an element: forward 3 for the statistics and 2 to apply them, backward 5 and 5.
+template <int per_element>
 Cost cost(const Attributes&, std::span<const TensorType> in, std::span<const TensorType> out) {
-    Cost cost = cost_with_flops(per_element * static_cast<double>(out[0].shape.num_elements()), in, out);
-    for (std::size_t i = 0; i < read_twice; ++i) cost.bytes += static_cast<double>(in[i].bytes());
-    return cost;
+    return cost_with_flops(per_element * static_cast<double>(out[0].shape.num_elements()), in, out);
 }
 
 }  // namespace
@@ -73,7 +70,7 @@ const OpType batch_norm_op = {
     .infer = infer,
     .is_data_input = [](const Attributes&, int index) { return index == 0; },
     .differentiate = differentiate,
-    .cost = cost<5, 1>,
+    .cost = cost<5>,
 };
 
 const OpType batch_norm_backward_op = {
@@ -81,7 +78,7 @@ const OpType batch_norm_backward_op = {
     .precision = PrecisionClass::kFollow,
     .infer = infer_backward,
     .is_data_input = [](const Attributes&, int index) { return index <= 1; },
-    .cost = cost<10, 2>,
+    .cost = cost<10>,
 };
 
 const OpType batch_norm_inference_op = {
