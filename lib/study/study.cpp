@@ -106,7 +106,6 @@ void check_request(const StudyRequest& request) {
                         (request.gpu ? request.gpu->name + " is " + request.gpu->generation()
                                      : std::string("and there is no --gpu")) +
                         "; --gpu list names them");
-    constexpr int kMostGpus = 1 << 20;
     if (request.num_gpus < 1 || request.num_gpus > kMostGpus)
         throw Error(ExitCode::kUsage, "--gpus: 1 to " + std::to_string(kMostGpus));
     if (request.num_gpus > 1 && !request.gpu)
