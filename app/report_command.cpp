@@ -1,9 +1,11 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string_view>
+#include <system_error>
 
 #include "command_line.h"
 #include "commands.h"
@@ -31,10 +33,12 @@ std::vector<ReportPicture> pictures_of(const std::vector<RunRecord>& runs) {
 
 // What a report must not be written over: any file but an earlier page.
 void check_target(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return;
     constexpr std::string_view kPage = "<!DOCTYPE html>";
     std::ifstream file(path, std::ios::binary);
     std::string begin(kPage.size(), '\0');
-    if (!file.read(begin.data(), 1)) return;  // not there, or empty
+    if (!file.read(begin.data(), 1)) return;  // empty
     file.read(begin.data() + 1, static_cast<std::streamsize>(begin.size()) - 1);
     if (begin != kPage)
         throw Error(ExitCode::kUsage,
