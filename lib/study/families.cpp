@@ -2,9 +2,10 @@
 
 namespace mpt {
 
-PrecisionMode like(PrecisionMode mode) {
+PrecisionMode like(PrecisionMode mode, StudiedDevice device) {
     if (mode == PrecisionMode::kTf32) return PrecisionMode::kFp32;
-    const bool sixteen = mode == PrecisionMode::kAmpBf16 || mode == PrecisionMode::kFp8;
+    const bool sixteen =
+        device == StudiedDevice::kGpu && (mode == PrecisionMode::kAmpBf16 || mode == PrecisionMode::kFp8);
     return sixteen ? PrecisionMode::kAmpFp16 : mode;
 }
 
@@ -12,13 +13,13 @@ PrecisionMode stored_as(PrecisionMode mode) {
     return mode == PrecisionMode::kFp8 ? PrecisionMode::kAmpBf16 : mode;
 }
 
-Families::Families(const RunConfig& config, const DescribedData& data, int num_threads, Styles styles)
-    : config_(config), data_(data), num_threads_(num_threads) {
+Families::Families(const RunConfig& config, const DescribedData& data, int num_threads, StudiedDevice device)
+    : config_(config), data_(data), num_threads_(num_threads), device_(device) {
     for (const PrecisionMode mode : kStudiedModes) {
-        if (like(mode) != mode) continue;
+        if (like(mode, device) != mode) continue;
         for (const Recompute recompute : {Recompute::kOff, Recompute::kBlocks})
             families_[{mode, recompute, Style::kFused}];
-        if (styles == Styles::kBoth && mode != PrecisionMode::kFp16Pure)
+        if (device == StudiedDevice::kGpu && mode != PrecisionMode::kFp16Pure)
             families_[{mode, Recompute::kOff, Style::kPlain}];
     }
     families_[own_key()];
@@ -38,7 +39,7 @@ std::vector<Job> Families::jobs() {
 const StepFamily& Families::of(PrecisionMode mode, Recompute recompute, Style style) const {
     // Without fusion fp16_pure takes as long as amp_fp16.
     if (style == Style::kPlain && mode == PrecisionMode::kFp16Pure) mode = PrecisionMode::kAmpFp16;
-    return *families_.at({like(mode), recompute, style});
+    return *families_.at({like(mode, device_), recompute, style});
 }
 
 const StepFamily& Families::own() const {
@@ -48,7 +49,7 @@ const StepFamily& Families::own() const {
 Families::Key Families::own_key() const {
     const PrecisionMode stored = stored_as(config_.precision.mode);
     const bool bf16 = stored == PrecisionMode::kAmpBf16;
-    return {bf16 ? stored : like(stored), config_.memory.recompute, Style::kFused};
+    return {bf16 ? stored : like(stored, device_), config_.memory.recompute, Style::kFused};
 }
 
 }  // namespace mpt
