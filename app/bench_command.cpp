@@ -4,7 +4,6 @@
 
 #include "command_line.h"
 #include "commands.h"
-#include "core/error.h"
 #include "stop_signals.h"
 #include "study/bench.h"
 
@@ -54,15 +53,16 @@ int bench_command(const std::vector<std::string>& arguments) {
                  "mpt-train bench");
     ConfigOptions config;
     BenchRequest request;
+    std::string steps = std::to_string(request.steps), warmup = std::to_string(request.warmup);
     bool json = false;
     config.add_to(app);
-    app.add_option("--steps", request.steps, "measured updates of each kind")->type_name("N");
-    app.add_option("--warmup", request.warmup, "updates of each kind before them")->type_name("N");
+    app.add_option("--steps", steps, "measured updates of each kind")->type_name("N");
+    app.add_option("--warmup", warmup, "updates of each kind before them")->type_name("N");
     app.add_flag("--json", json, "as one JSON object");
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     constexpr std::int64_t kMost = 1000000;
-    if (request.steps < 1 || request.steps > kMost || request.warmup < 0 || request.warmup > kMost)
-        throw Error(ExitCode::kUsage, "--steps must be 1 to 1000000, --warmup 0 to 1000000");
+    request.steps = whole_of("--steps", steps, 1, kMost);
+    request.warmup = whole_of("--warmup", warmup, 0, kMost);
     request.config = config.read().config;
     request.stop = &catch_stop_signals();
     const BenchResult result = bench(request);

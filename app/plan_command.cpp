@@ -11,8 +11,7 @@ namespace {
 
 struct PlanOptions {
     ConfigOptions config;
-    std::string gpu, link, memory;
-    int num_gpus = 1;
+    std::string gpu, num_gpus = "1", link, memory;
     bool json = false, every_op = false, calibration = false;
 };
 
@@ -49,7 +48,7 @@ StudyRequest request_of(const PlanOptions& options) {
     if (!options.memory.empty()) overrides.push_back("memory.limit=" + options.memory);
     request.config = options.config.read(std::move(overrides)).config;
     if (!options.gpu.empty()) request.gpu = find_gpu(options.gpu);
-    request.num_gpus = options.num_gpus;
+    request.num_gpus = static_cast<int>(whole_of("--gpus", options.num_gpus, 1, kMostGpus));
     request.link = options.link;
     if (!options.memory.empty()) request.memory_bytes = request.config.memory.limit_bytes;
     return request;

@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <string_view>
+#include <system_error>
 
 #include "command_line.h"
 #include "commands.h"
@@ -28,6 +31,20 @@ std::vector<ReportPicture> pictures_of(const std::vector<RunRecord>& runs) {
     return pictures;
 }
 
+// What a report must not be written over: any file but an earlier page.
+void check_target(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return;
+    constexpr std::string_view kPage = "<!DOCTYPE html>";
+    std::ifstream file(path, std::ios::binary);
+    std::string begin(kPage.size(), '\0');
+    if (!file.read(begin.data(), 1)) return;  // empty
+    file.read(begin.data() + 1, static_cast<std::streamsize>(begin.size()) - 1);
+    if (begin != kPage)
+        throw Error(ExitCode::kUsage,
+                    "--out " + path + ": is there already and no page of a report; give another name");
+}
+
 // Runs of one name by their paths.
 void tell_apart(std::vector<RunRecord>& runs) {
     std::map<std::string, int> times;
@@ -47,6 +64,7 @@ int report_command(const std::vector<std::string>& arguments) {
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     if (folders.empty())
         throw Error(ExitCode::kUsage, "which runs? mpt-train report RUN... [--out FILE.html]");
+    check_target(out);
     std::vector<RunRecord> runs;
     for (const std::string& folder : folders) runs.push_back(read_run(folder));
     tell_apart(runs);

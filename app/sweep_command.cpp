@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -170,13 +171,36 @@ void finish(const Sweep& sweep, SweepMetric metric) {
                markdown(sweep.axes, rows, metric), sweep.out.string());
 }
 
+// A combination may be at fault, and its row says so; when the first ones all are, the command is.
+void check_points(const Sweep& sweep, const ConfigOptions& config) {
+    constexpr std::size_t kTried = 100;
+    std::string fault;
+    for (std::size_t i = 0; i < std::min(sweep.points.size(), kTried); ++i) try {
+            std::vector<std::string> values;
+            for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+                values.push_back(sweep.axes[a].key + "=" + sweep.points[i][a]);
+            config.read(values);
+            return;
+        } catch (const Error& error) {
+            if (fault.empty()) fault = error.what();
+        }
+    throw Error(ExitCode::kUsage, fault);
+}
+
 Sweep sweep_of(const SweepOptions& options) {
     if (options.over.empty())
         throw Error(ExitCode::kUsage, "--over KEY=VALUE,... is missing: what is the sweep over?");
     Sweep sweep;
-    for (const std::string& text : options.over) sweep.axes.push_back(parse_axis(text));
+    for (const std::string& text : options.over) {
+        const SweepAxis axis = parse_axis(text);
+        if (std::ranges::find(sweep.axes, axis.key, &SweepAxis::key) != sweep.axes.end())
+            throw Error(ExitCode::kUsage, "--over " + text + ": there is an axis " + axis.key +
+                                              " already; all its values belong into one");
+        sweep.axes.push_back(axis);
+    }
     sweep.points = points_of(sweep.axes);
     const RunConfig config = options.config.read().config;  // faults that all combinations share
+    check_points(sweep, options.config);
     sweep.out = options.out.empty() ? fs::path("runs") / ("sweep-" + config.name) : fs::path(options.out);
     sweep.out = fs::absolute(sweep.out).lexically_normal();
     sweep.common = {"--config", fs::absolute(find_config(options.config.config)).string()};

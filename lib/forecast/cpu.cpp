@@ -126,7 +126,8 @@ GraphForecast forecast(const Plan& plan, const std::vector<NodeWork>& work, cons
 std::string print(const CpuMachine& machine) {
     const auto whole = [](double value) { return std::to_string(std::lround(value * 1e-9)); };
     std::string text = machine.name + ", " + std::to_string(machine.num_threads) +
-                       " threads, measured: " + whole(machine.core_flops) + " GFLOP/s a core";
+                       (machine.num_threads == 1 ? " thread" : " threads") +
+                       ", measured: " + whole(machine.core_flops) + " GFLOP/s a core";
     if (machine.core_bf16_flops > 0) text += " (bf16 " + whole(machine.core_bf16_flops) + ")";
     text += ", " + whole(machine.bandwidth) + " GB/s";
     if (!machine.rates.empty())

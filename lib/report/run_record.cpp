@@ -86,6 +86,7 @@ RunRecord read_run(const fs::path& path) {
     RunRecord run;
     const bool is_file = fs::is_regular_file(path);
     run.folder = is_file ? path.parent_path() : path;
+    if (run.folder.empty()) run.folder = ".";
     const fs::path metrics = is_file ? path : path / "metrics.jsonl";
     std::ifstream file(metrics);
     if (!file)

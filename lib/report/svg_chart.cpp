@@ -72,7 +72,8 @@ class Drawing {
         return ticks;
     }
     bool drawable(const ChartSeries& s, std::size_t i) const {
-        return i < s.y.size() && std::isfinite(s.x[i]) && std::isfinite(scaled(s.y[i]));
+        constexpr double kMost = 1e300;  // so that differences are finite, too
+        return i < s.y.size() && std::abs(s.x[i]) < kMost && std::abs(scaled(s.y[i])) < kMost;
     }
     void widen() {
         if (y_.empty() || x_.empty()) return;

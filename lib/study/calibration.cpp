@@ -59,7 +59,7 @@ Calibration::Calibration(const std::string& network) {
         const std::optional<RunConfig> config = config_of(rate);
         if (!config || (!network.empty() && rate.model != network)) continue;
         Network& known = networks_.try_emplace(rate.model, Network{*config, {}, {}}).first->second;
-        known.families[{like(mode_of(rate.precision)), style_of(rate.software)}];
+        known.families[{like(mode_of(rate.precision), StudiedDevice::kGpu), style_of(rate.software)}];
     }
     for (auto& [model, known] : networks_) known.data = describe_data(known.config);
 }
@@ -77,7 +77,8 @@ std::vector<Job> Calibration::jobs() {
 
 CalibrationRow Calibration::row(const PublishedRate& rate, const Network& network) const {
     const PrecisionMode mode = mode_of(rate.precision);
-    const StepFamily& family = *network.families.at({like(mode), style_of(rate.software)});
+    const StepFamily& family =
+        *network.families.at({like(mode, StudiedDevice::kGpu), style_of(rate.software)});
     const Graph step = family.at(rate.batch);
     const Gpu& gpu = find_gpu(rate.gpu);
     const Tf32 tf32 = mode == PrecisionMode::kTf32 ? Tf32::kOn : Tf32::kOff;

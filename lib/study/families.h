@@ -18,20 +18,21 @@ inline constexpr std::array kStudiedModes = {PrecisionMode::kFp32, PrecisionMode
                                              PrecisionMode::kAmpFp16, PrecisionMode::kAmpBf16,
                                              PrecisionMode::kFp16Pure};
 
-// The mode whose micro-step has the same sizes and, but for its products, the same speed.
-PrecisionMode like(PrecisionMode mode);
-
-enum class Styles : std::uint8_t { kFused, kBoth };
+enum class StudiedDevice : std::uint8_t { kCpu, kGpu };
+// The mode whose micro-step has the same sizes and, but for its products, the same speed. On a CPU bf16 has
+// kernels, and so workspaces, of its own.
+PrecisionMode like(PrecisionMode mode, StudiedDevice device);
 
 class Families {
   public:
     // Config and data must outlive it. jobs() builds what of() and own() then give.
-    Families(const RunConfig& config, const DescribedData& data, int num_threads, Styles styles);
+    Families(const RunConfig& config, const DescribedData& data, int num_threads, StudiedDevice device);
     std::vector<Job> jobs();
 
     const StepFamily& of(PrecisionMode mode, Recompute recompute, Style style) const;
     // The config's own, to the element type.
     const StepFamily& own() const;
+    StudiedDevice device() const { return device_; }
 
   private:
     using Key = std::tuple<PrecisionMode, Recompute, Style>;
@@ -40,6 +41,7 @@ class Families {
     const RunConfig& config_;
     const DescribedData& data_;
     int num_threads_;
+    StudiedDevice device_;
     std::map<Key, std::unique_ptr<StepFamily>> families_;
 };
 

@@ -32,11 +32,12 @@ void fill(MemoryRow& row, const StepFamily& family, std::int64_t limit_bytes, Wo
 }
 
 // Modes of equal sizes need the same.
-void copy_like(std::vector<MemoryRow>& rows) {
+void copy_like(std::vector<MemoryRow>& rows, StudiedDevice device) {
     for (MemoryRow& row : rows) {
-        if (like(row.mode) == row.mode) continue;
+        const PrecisionMode known = like(row.mode, device);
+        if (known == row.mode) continue;
         const auto same = std::ranges::find_if(rows, [&](const MemoryRow& r) {
-            return r.mode == like(row.mode) && r.recompute == row.recompute && r.software == row.software;
+            return r.mode == known && r.recompute == row.recompute && r.software == row.software;
         });
         const PrecisionMode mode = row.mode;
         row = *same;
@@ -51,7 +52,7 @@ void study_memory(PlanStudy& out, const StudyRequest& request, const Families& f
     add_rows(out, request);
     std::vector<Job> jobs;
     for (MemoryRow& row : out.memory_rows)
-        if (like(row.mode) == row.mode)
+        if (like(row.mode, families.device()) == row.mode)
             jobs.push_back([&row, &out, &families, workspaces] {
                 fill(row, families.of(row.mode, row.recompute, style_of(row.software)),
                      out.memory_limit_bytes, workspaces);
@@ -63,7 +64,7 @@ void study_memory(PlanStudy& out, const StudyRequest& request, const Families& f
         });
     if (request.gpu) jobs.push_back([&] { out.memory = own.memory(own.micro_batch(), workspaces); });
     run_jobs(jobs, num_threads);
-    copy_like(out.memory_rows);
+    copy_like(out.memory_rows, families.device());
 }
 
 MemoryReport memory_of_run(const RunConfig& config, const DescribedData& data, int num_threads) {

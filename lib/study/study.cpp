@@ -131,7 +131,7 @@ PlanStudy study(const StudyRequest& request) {
     const int threads = num_threads(config);
     PlanStudy out = described(request);
 
-    Families families(config, out.data, threads, request.gpu ? Styles::kBoth : Styles::kFused);
+    Families families(config, out.data, threads, request.gpu ? StudiedDevice::kGpu : StudiedDevice::kCpu);
     std::vector<Job> jobs = families.jobs();
     std::optional<Calibration> calibration;
     if (request.gpu)

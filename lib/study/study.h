@@ -18,6 +18,8 @@
 
 namespace mpt {
 
+inline constexpr int kMostGpus = 1 << 20;
+
 struct StudyRequest {
     RunConfig config;
     std::optional<Gpu> gpu;  // unset: this machine's CPU

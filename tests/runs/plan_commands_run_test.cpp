@@ -108,6 +108,22 @@ TEST_CASE(
     CHECK_THAT(edited.err, Catch::Contains("the config's text unchanged"));
 }
 
+TEST_CASE("a sweep of nothing that could run is refused at once, one wrong value is a row") {
+    const test::ScratchFolder folder;
+    const std::string out = (folder / "sweep").string();
+    const test::Finished typo = call(folder, {"sweep", "--over", "train.batchsize=4,8", "--out", out});
+    CHECK(typo.exit_code == 2);
+    CHECK_THAT(typo.err, Catch::Contains("did you mean train.batch_size?"));
+    CHECK_FALSE(fs::exists(out));
+    const test::Finished twice =
+        call(folder, {"sweep", "--over", "train.batch_size=4", "--over", "train.batch_size=8", "--out", out});
+    CHECK(twice.exit_code == 2);
+    CHECK_THAT(twice.err, Catch::Contains("already"));
+    const test::Finished one = call(folder, {"sweep", "--over", "train.batch_size=many,4", "--out", out});
+    CHECK(one.exit_code == 0);
+    CHECK_THAT(one.out, Catch::Contains("many | failed") && Catch::Contains("4 | ok"));
+}
+
 TEST_CASE("a report of a run is one page with its memory") {
     const test::ScratchFolder folder;
     RunConfig config = test::small_config(folder / "run");
@@ -132,6 +148,16 @@ TEST_CASE("a report of a run is one page with its memory") {
     CHECK(test::file_text(folder / "r2.html").find(">" + (folder / "other" / "run").string() + "<") !=
           std::string::npos);  // runs of one name by their paths
     CHECK(test::Process(folder.path(), {"report"}).wait().exit_code == 2);
+    const std::string metrics = (folder / "run" / "metrics.jsonl").string();
+    const std::string before = test::file_text(metrics);
+    const test::Finished over =
+        test::Process(folder.path(), {"report", (folder / "run").string(), "--out", metrics}).wait();
+    CHECK(over.exit_code == 2);  // only pages are written over
+    CHECK(test::file_text(metrics) == before);
+    CHECK(test::Process(folder.path(),
+                        {"report", (folder / "run").string(), "--out", (folder / "r.html").string()})
+              .wait()
+              .exit_code == 0);
     CHECK(test::Process(folder.path(), {"report", (folder / "none").string()}).wait().exit_code == 3);
 }
 

@@ -42,6 +42,15 @@ TEST_CASE("a curve has a point for each finite value and a gap where there is no
     CHECK(text.ends_with("</svg>\n"));
 }
 
+TEST_CASE("values at the ends of the range leave no infinite coordinates") {
+    Chart chart;
+    chart.series = {{"huge", {0, 1, 2, 1e308}, {1e308, -1e308, 3, 4}}};
+    const std::string text = svg(chart);
+    CHECK(count(text, "<circle") == 1);
+    CHECK(text.find("nan") == std::string::npos);
+    CHECK(text.find("inf") == std::string::npos);
+}
+
 TEST_CASE("a chart without values says so, and marks are drawn where they belong") {
     CHECK(svg({}).find("no values") != std::string::npos);
     Chart chart;

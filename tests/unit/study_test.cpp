@@ -130,6 +130,9 @@ TEST_CASE("planned memory is the arena of the run, for two models in five modes"
             const StepFamily family(config, data.data, 2, {mode, Recompute::kOff, Style::kFused});
             CHECK(family.memory(config.train.batch_size, StepFamily::Workspaces::kOfKernels).arena_bytes ==
                   program.memory().arena_bytes);
+            for (const MemoryRow& row : plan.memory_rows)
+                if (row.mode == mode && row.recompute == Recompute::kOff)
+                    CHECK(row.peak_bytes == program.memory().arena_bytes);
         }
 }
 
