@@ -32,6 +32,10 @@ bool names_output(const ConfigOptions& config) {
 ReadConfig read_config_of_run(ConfigOptions config, std::vector<std::string> overrides,
                               const RunWords& words) {
     const fs::path of_checkpoint = words.path.empty() ? fs::path() : run_of_checkpoint(words.path);
+    if (config.config.empty() && !words.path.empty() && of_checkpoint.empty())
+        throw Error(ExitCode::kCheckpoint, words.path +
+                                               ": is neither the folder of a run nor a checkpoint in "
+                                               "one; with --config FILE it may lie anywhere");
     if (config.config.empty() && fs::exists(of_checkpoint / "config.yaml"))
         config.config = (of_checkpoint / "config.yaml").string();
     ReadConfig read = config.read(overrides);

@@ -154,7 +154,17 @@ TEST_CASE("a full disk is exit 6 in one line, and memory that is not there, too"
         folder, {"--config", config, "--output", (folder / "small").string(), "--set", "memory.limit=2MiB"});
     CHECK(small.exit_code == 6);
     check_one_line(small.err, "the plan needs");
+    CHECK_THAT(small.err, Catch::Contains("memory.limit allows 2 MiB of the "));
     CHECK_FALSE(fs::exists(folder / "small"));
+    // A width that no machine has memory for ends with the plan's figures, not where something is allocated.
+    test::write_file(
+        folder / "wide.yaml",
+        "model: {type: gpt, depth: 2, width: 262144, heads: 8, context: 8, vocabulary_size: 50}\n"
+        "data: {type: synthetic, num_samples: 4}\ntrain: {batch_size: 2}\n");
+    const test::Finished wide = call(folder, {"--config", (folder / "wide.yaml").string(), "--output",
+                                              (folder / "wide").string(), "--set", "optimizer.type=lamb"});
+    CHECK(wide.exit_code == 6);
+    check_one_line(wide.err, "; not even one sample fits: a smaller model is needed");
 }
 
 TEST_CASE("H35: Ctrl-C saves, says one line and is exit 130; another process in the directory is refused") {

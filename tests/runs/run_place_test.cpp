@@ -70,6 +70,9 @@ TEST_CASE("a copy of a run goes on in the copy, also by its folder alone") {
     CHECK(num_rows(copy) == 4);
     CHECK(file_text(run.old / "metrics.jsonl") == metrics);
     CHECK_FALSE(fs::exists(checkpoint_at(run.old, 4)));
+    const Finished nowhere = run.go_on({"--resume", (run.folder / "nowhere").string()});
+    CHECK(nowhere.exit_code == 5);
+    CHECK_THAT(nowhere.err, Catch::Contains("nowhere: is neither the folder of a run"));
     // The original, by its own config, goes on in its own place.
     CHECK(run.go_on({"--config", (run.old / "config.yaml").string(), "--resume"}).exit_code == 0);
     CHECK(num_rows(run.old) == 4);

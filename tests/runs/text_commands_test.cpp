@@ -1,6 +1,7 @@
 // generate, translate and eval with small trained checkpoints: what they write, and what they refuse.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "config/read.h"
 #include "dataset/text/bleu.h"
@@ -173,7 +174,7 @@ TEST_CASE("what generate and translate refuse") {
     check_refused({"generate", "--checkpoint", gpt, "--prompt", "G", "--temperature", "nan"}, 2,
                   "--temperature");
     check_refused({"generate", "--checkpoint", gpt, "--prompt", "G", "--tmperature", "1"}, 2, "did you mean");
-    check_refused({"generate", "--checkpoint", gpt, "--prompt", "Q"}, 3, "Q");
+    check_refused({"generate", "--checkpoint", gpt, "--prompt", "Q"}, 3, "--prompt: character U+0051 'Q'");
     check_refused({"generate", "--checkpoint", pairs, "--prompt", "G"}, 5, "translate");
     check_refused({"generate", "--checkpoint", gpt + "/nowhere", "--prompt", "G"}, 5, "no such checkpoint");
     check_refused({"translate", "--checkpoint", gpt}, 5, "generate");
@@ -192,4 +193,18 @@ TEST_CASE("what generate and translate refuse") {
     check_refused({"generate", "--checkpoint", copy, "--prompt", "G"}, 5, "weights.safetensors");
     fs::remove_all(folder / "c" / "tokenizer");
     check_refused({"generate", "--checkpoint", copy, "--prompt", "G"}, 5, "tokenizer");
+}
+
+TEST_CASE("translate: input that cannot be read is no empty input") {
+    const ScratchFolder folder;
+    const std::vector<std::string> words = {"translate", "--checkpoint", models().pairs.string()};
+    const Finished of_folder = Process(folder.path(), words, {.input = folder.path()}).wait();
+    CHECK(of_folder.exit_code == 3);
+    CHECK_THAT(of_folder.err, Catch::Contains("standard input cannot be read"));
+    const std::string err = (folder / "err").string();
+    const std::string command = std::string("\"") + MPT_TRAIN + "\" translate --checkpoint \"" +
+                                models().pairs.string() + "\" <&- 2>\"" + err + "\"";
+    const int status = std::system(command.c_str());
+    CHECK(WEXITSTATUS(status) == 3);
+    CHECK_THAT(file_text(err), Catch::StartsWith("mpt-train: standard input cannot be read"));
 }

@@ -27,11 +27,11 @@ void write_gpt(const ScratchFolder& folder, const std::string& data) {
 
 void write_pairs(const ScratchFolder& folder, const std::string& data) {
     write_file(folder / "c.yaml",
-               "model: {type: transformer, depth: 1, width: 16, heads: 2, context: 16}\n"
+               "model: {type: transformer, depth: 1, width: 16, heads: 2, context: 64}\n"
                "data: {type: parallel, sentencepiece_size: 60, " +
                    data +
                    "}\n"
-                   "train: {batch_tokens: 64, steps: 3}\n");
+                   "train: {batch_tokens: 256, steps: 3}\n");
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ TEST_CASE("data: pairs are shown without padding, and what is left out is counte
     for (int i = 0; i < 40; ++i) endless += "the cat ";
     write_file(folder / "pairs", pairs + "\tempty\n" + endless + "\tlong\n");
     write_file(folder / "val", small_pairs(5));
-    write_pairs(folder, "path: pairs, validation_path: val, max_tokens: 15");
+    write_pairs(folder, "path: pairs, validation_path: val, max_tokens: 40");
     const Finished finished = call(folder, {"--check", "--show", "2"});
     CAPTURE(finished.err);
     CHECK(finished.exit_code == 0);

@@ -29,7 +29,7 @@ TEST_CASE("keys that do nothing on text are told by name") {
     check_idle(kGpt + ", image_size: 32}", "data.image_size", "pictures");
     check_idle(kGpt + ", augment: {crop_padding: 4}}", "data.augment.crop_padding", "pictures");
     check_idle(kGpt + ", augment: {horizontal_flip: true}}", "data.augment.horizontal_flip", "pictures");
-    check_idle(kGpt + ", augment: {normalize: off}}", "data.augment.normalize", "pictures");
+    check_idle(kGpt + ", augment: {normalize: none}}", "data.augment.normalize", "pictures");
     check_idle(kGpt + ", workers: 4}", "data.workers", "training thread");
     check_idle(kGpt + ", prefetch: 4}", "data.prefetch", "training thread");
     check_idle(kGpt + ", shuffle: false}", "data.shuffle", "at random");
