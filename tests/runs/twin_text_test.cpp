@@ -42,3 +42,26 @@ TEST_CASE("text on the host twin gives the same bits with the threads in the oth
     const auto weights = test::weights_in_both_orders(test::gpt_task(PrecisionMode::kAmpFp16), 3);
     CHECK(weights[0] == weights[1]);
 }
+
+TEST_CASE("a GPU's products take gelu of the tanh form, its gradient, and the gradients of biases") {
+    const auto count_in_plan = [](test::TwinTask task, const std::string& words) {
+        gpu::HostTwin device;
+        const TrainingProgram program(task.config, task.data, 1, runs_on(cuda_host_kernels(), device));
+        const std::string plan = program.plan_text();
+        int times = 0;
+        for (std::size_t at = plan.find(words); at != std::string::npos; at = plan.find(words, at + 1))
+            ++times;
+        return times;
+    };
+    // Two blocks of four layers with biases, one of them before gelu.
+    test::TwinTask task = test::gpt_task(PrecisionMode::kAmpBf16);
+    CHECK(count_in_plan(task, ": linear_gelu by cublaslt") == 2);
+    CHECK(count_in_plan(task, ": linear_backward_weight_bias_accumulate by cublaslt") == 8);
+    CHECK(count_in_plan(task, ": gelu") == 0);
+    CHECK(count_in_plan(task, ": sum_rows") == 0);
+    task.config.model.activation = ActivationType::kGelu;
+    CHECK(count_in_plan(task, ": linear_gelu") == 0);
+    CHECK(count_in_plan(task, ": gelu by cuda") == 2);
+    // A product of fp8 takes its bias only.
+    CHECK(count_in_plan(test::gpt_task(PrecisionMode::kFp8), ": linear_gelu") == 0);
+}

@@ -44,6 +44,10 @@ struct ProductSpec {
     // d = (a b) gelu'(x) instead, x [m,n] of d's type: the gradient through gelu (of the tanh form) in
     // passing.
     bool gelu_gradient = false;
+    // d = gelu(a b + bias) in the tanh form, and what gelu is of goes to aux: the forward half of the same.
+    bool gelu = false;
+    // Also the sums of op(a) over k: of a weight gradient the gradient of the bias, f32 [m].
+    bool bias_gradient = false;
     // Not kNone: what a holds instead of `input`; b holds e4m3 then, and is transposed, n and k are multiples
     // of 16, and the product is multiplied by scale_a and scale_b where they are given.
     Fp8 fp8 = Fp8::kNone;
@@ -55,6 +59,8 @@ struct ProductArgs {
     const float* bias = nullptr;
     void* workspace = nullptr;
     const void* x = nullptr;                             // of gelu_gradient
+    void* aux = nullptr;                                 // of gelu, [m,n] of d's type
+    float* bias_gradient = nullptr;                      // [m]
     const float *scale_a = nullptr, *scale_b = nullptr;  // one number each, on the device
 };
 

@@ -11,6 +11,8 @@ std::string text_of(const ProductSpec& s) {
     if (s.accumulate) text += " accumulate";
     if (s.fp8 == Fp8::kE4m3) text += " e4m3";
     if (s.fp8 == Fp8::kE5m2) text += " e5m2 by e4m3";
+    if (s.gelu) text += " gelu";
+    if (s.bias_gradient) text += " bias_gradient";
     if (s.gelu_gradient) text += " gelu_gradient";
     if (s.tf32) text += " tf32";
     return text;

@@ -52,6 +52,12 @@ std::vector<TensorType> infer_accumulate(const Attributes& attributes, std::span
     return {added};
 }
 
+std::vector<TensorType> infer_bias_accumulate(const Attributes& attributes,
+                                              std::span<const TensorType> inputs) {
+    const TensorType sum = infer_accumulate(attributes, inputs).front();
+    return {sum, {{sum.shape[0]}, sum.dtype}};
+}
+
 void differentiate(GradientContext& context) {
     const Attributes& attributes = context.node.attributes;
     const ValueId grad = context.grad(), x = context.in(0), w = context.in(1);
@@ -116,6 +122,12 @@ std::vector<ValueId> decompose_accumulate(GraphBuilder& b, const Node& node) {
     return {accumulate(b, node.inputs[0], grad_w, node.name + ".accumulate")};
 }
 
+std::vector<ValueId> decompose_bias_accumulate(GraphBuilder& b, const Node& node) {
+    const ValueId sum =
+        b.add(linear_backward_weight_accumulate_op, node.attributes, node.inputs, node.name + ".accumulate");
+    return {sum, sum_rows(b, node.inputs[1], node.name + ".backward_bias")};
+}
+
 }  // namespace
 
 const OpType linear_op = {
@@ -154,6 +166,16 @@ const OpType linear_backward_weight_accumulate_op = {
     .decompose = decompose_accumulate,
 };
 
+const OpType linear_backward_weight_bias_accumulate_op = {
+    .name = "linear_backward_weight_bias_accumulate",
+    .precision = PrecisionClass::kNarrow,
+    .infer = infer_bias_accumulate,
+    .is_data_input = [](const Attributes&, int index) { return index > 0; },
+    .cost = cost_backward_weight<1>,
+    .must_alias = {{0, 0}},
+    .decompose = decompose_bias_accumulate,
+};
+
 ValueId linear(GraphBuilder& builder, ValueId x, ValueId w, ValueId bias, const std::string& name) {
     return builder.add(linear_op, LinearAttributes{}, {x, w, bias}, name);
 }
@@ -171,9 +193,11 @@ void register_linear(OpTable& table) {
     table.add(linear_backward_data_op);
     table.add(linear_backward_weight_op);
     table.add(linear_backward_weight_accumulate_op);
+    table.add(linear_backward_weight_bias_accumulate_op);
     table.add(linear_takes_activation);
     table.add(linear_backward_data_takes_activation);
     table.add(linear_backward_weight_takes_accumulate);
+    table.add(linear_backward_weight_takes_bias);
 }
 
 }  // namespace mpt

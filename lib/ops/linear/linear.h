@@ -3,7 +3,9 @@
 //   linear_backward_data:   (grad_y, w, x?) -> grad_x = (grad_y w) f'(x); x is given where there is an f
 //   linear_backward_weight: (grad_y, x) -> grad_w = grad_y^T f(x), f32
 //   linear_backward_weight_accumulate: (buffer f32, grad_y, x) -> buffer + grad_w, in the memory of buffer
-// The gradient of the bias is sum_rows(grad_y).
+//   linear_backward_weight_bias_accumulate: the same and grad_bias, f32 [O], for backends whose product sums
+//   the rows of grad_y in passing
+// Otherwise the gradient of the bias is sum_rows(grad_y).
 #pragma once
 
 #include "core/pointwise.h"
@@ -21,6 +23,7 @@ extern const OpType linear_op;
 extern const OpType linear_backward_data_op;
 extern const OpType linear_backward_weight_op;
 extern const OpType linear_backward_weight_accumulate_op;
+extern const OpType linear_backward_weight_bias_accumulate_op;
 
 ValueId linear(GraphBuilder& builder, ValueId x, ValueId w, ValueId bias = kNone,
                const std::string& name = "linear");

@@ -1,3 +1,4 @@
+#include "backends/cuda/column_sums.h"
 #include "backends/cuda/own_product.h"
 #include "ops/cuda_kernel.h"
 #include "ops/linear/linear.h"
@@ -8,7 +9,9 @@ namespace {
 
 // The accumulating gradient has its buffer first.
 int first_factor(const Signature& s) {
-    return s.op == &linear_backward_weight_accumulate_op ? 1 : 0;
+    return s.op == &linear_backward_weight_accumulate_op || s.op == &linear_backward_weight_bias_accumulate_op
+               ? 1
+               : 0;
 }
 
 gpu::ProductSpec product_of(const Signature& s) {
@@ -30,7 +33,8 @@ gpu::ProductSpec product_of(const Signature& s) {
         p.input = s.in(first_factor(s)).dtype;
         p.k = s.in(first_factor(s)).shape[0];
         p.transposed_a = true;
-        p.accumulate = s.op == &linear_backward_weight_accumulate_op;
+        p.accumulate = first_factor(s) == 1;
+        p.bias_gradient = s.op == &linear_backward_weight_bias_accumulate_op;
     }
     return p;
 }
@@ -40,6 +44,7 @@ gpu::ProductArgs arguments(const gpu::Call& s, const gpu::ProductSpec& p, const 
     gpu::ProductArgs args{a.inputs[first], a.inputs[first + 1], a.outputs[0],
                           p.bias ? a.in<float>(2) : nullptr, a.workspace};
     if (p.gelu_gradient) args.x = a.inputs[2];
+    if (p.bias_gradient) args.bias_gradient = a.out<float>(1);
     return args;
 }
 
@@ -79,6 +84,21 @@ void run_own(const gpu::Call& s, const KernelArgs& a) {
     gpu::own_product(*s.device, p, arguments(s, p, a));
 }
 
+// The product, and the sums of its own.
+void run_own_bias(const gpu::Call& s, const KernelArgs& a) {
+    run_own(s, a);
+    const Shape& grad_y = s.in(1).shape;
+    gpu::with_storage(s.in(1).dtype, [&]<typename T>(T) {
+        gpu::column_sums(*s.device, grad_y[0], grad_y[1], gpu::PlainSum{},
+                         gpu::StoreSums<1>{{a.out<float>(1)}}, a.workspace, static_cast<float*>(nullptr),
+                         a.in<T>(1));
+    });
+}
+
+std::size_t sums_bytes(const gpu::Call& s) {
+    return gpu::column_sums_bytes(*s.device, s.in(1).shape[0], s.in(1).shape[1], 1);
+}
+
 }  // namespace
 
 MPT_REGISTER_CUDA(linear)(KernelTable& table) {
@@ -87,6 +107,11 @@ MPT_REGISTER_CUDA(linear)(KernelTable& table) {
         table.add({op->name, "cublaslt", library_refusal, prepare_library});
         table.add(gpu::kernel<run_own>(*op, refusal));
     }
+    const OpType& with_bias = linear_backward_weight_bias_accumulate_op;
+    table.add({with_bias.name, "cublaslt", library_refusal, prepare_library});
+    Kernel own = gpu::kernel<run_own_bias, sums_bytes>(with_bias, refusal);
+    own.name = "own";  // no reason to fuse
+    table.add(own);
 }
 
 }  // namespace mpt

@@ -61,6 +61,17 @@ void run_linear_backward_weight(const Signature& s, const KernelArgs& a) {
         }
 }
 
+void run_linear_backward_weight_bias(const Signature& s, const KernelArgs& a) {
+    run_linear_backward_weight<1>(s, a);
+    const auto grad_y = reference::input(s, a, 1);
+    const auto grad_bias = reference::output(s, a, 1);
+    for (std::int64_t o = 0; o < grad_bias.size(); ++o) {
+        double sum = 0;
+        for (std::int64_t m = 0; m < grad_y.dim(0); ++m) sum += grad_y(m * grad_bias.size() + o);
+        grad_bias.set(o, sum);
+    }
+}
+
 }  // namespace
 
 void register_linear_ref(KernelTable& table) {
@@ -68,6 +79,7 @@ void register_linear_ref(KernelTable& table) {
     table.add(reference::kernel<run_linear_backward_data>(linear_backward_data_op));
     table.add(reference::kernel<run_linear_backward_weight<0>>(linear_backward_weight_op));
     table.add(reference::kernel<run_linear_backward_weight<1>>(linear_backward_weight_accumulate_op));
+    table.add(reference::kernel<run_linear_backward_weight_bias>(linear_backward_weight_bias_accumulate_op));
 }
 
 }  // namespace mpt

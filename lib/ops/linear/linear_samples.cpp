@@ -38,6 +38,9 @@ void add_case(SampleTable& table, const Extent& e, Pointwise activation) {
     accumulated.reduction_length = e.rows;
     accumulated.sums_rounded = forward.sums_rounded;
     table.add(accumulated);
+    if (activation != Pointwise::kIdentity) return;
+    accumulated.op = &linear_backward_weight_bias_accumulate_op;
+    table.add(accumulated);
 }
 
 }  // namespace

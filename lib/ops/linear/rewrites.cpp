@@ -8,6 +8,7 @@
 #include "ops/linear/linear.h"
 #include "ops/relu/relu.h"
 #include "ops/silu/silu.h"
+#include "ops/sum_rows/sum_rows.h"
 
 namespace mpt {
 
@@ -98,6 +99,24 @@ bool take_accumulate(Graph& graph, NodeId anchor, const KernelTable& kernels) {
     return true;
 }
 
+bool take_bias(Graph& graph, NodeId anchor, const KernelTable& kernels) {
+    if (!is_op(graph, anchor, sum_rows_op)) return false;
+    const Node sums = graph.node(anchor);
+    for (const NodeId id : users_of_op(graph, sums.inputs[0], linear_backward_weight_accumulate_op)) {
+        const Node weight = graph.node(id);
+        if (weight.inputs[1] != sums.inputs[0] || weight.inputs[2] == sums.inputs[0] ||
+            weight.attributes != Attributes(LinearAttributes{}) ||
+            !has_fast_kernel(kernels, graph, linear_backward_weight_bias_accumulate_op, weight.attributes,
+                             weight.inputs))
+            continue;
+        replace_node(graph, id, linear_backward_weight_bias_accumulate_op, weight.attributes, weight.inputs,
+                     {weight.outputs[0], sums.outputs[0]});
+        remove_node(graph, anchor);
+        return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 const Rewrite linear_takes_activation = {"linear_takes_activation", 20, take_activation};
@@ -105,5 +124,6 @@ const Rewrite linear_backward_data_takes_activation = {"linear_backward_data_tak
                                                        take_derivative};
 const Rewrite linear_backward_weight_takes_accumulate = {"linear_backward_weight_takes_accumulate", 30,
                                                          take_accumulate};
+const Rewrite linear_backward_weight_takes_bias = {"linear_backward_weight_takes_bias", 40, take_bias};
 
 }  // namespace mpt

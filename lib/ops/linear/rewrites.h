@@ -10,5 +10,9 @@ extern const Rewrite linear_takes_activation;
 extern const Rewrite linear_backward_data_takes_activation;
 // accumulate(buffer, linear_backward_weight(...)) -> linear_backward_weight_accumulate(buffer, ...)
 extern const Rewrite linear_backward_weight_takes_accumulate;
+// sum_rows(grad_y) and linear_backward_weight_accumulate(buffer, grad_y, x), where the backend does both at
+// once
+// -> linear_backward_weight_bias_accumulate(buffer, grad_y, x)
+extern const Rewrite linear_backward_weight_takes_bias;
 
 }  // namespace mpt

@@ -1,13 +1,10 @@
 // Matrix products by cuBLASLt: row-major products are its column-major ones, transposed.
 #pragma once
 
-#include <cublasLt.h>
-
 #include <memory>
 #include <string>
 
-#include "backends/cuda/device.h"
-#include "backends/cuda/device/dynamic_library.h"
+#include "backends/cuda/device/cublaslt_product.h"
 
 namespace mpt::gpu {
 
@@ -22,16 +19,15 @@ class CublasLt {
     CublasLt(const CublasLt&) = delete;
     CublasLt& operator=(const CublasLt&) = delete;
 
+    // Refuses work in passing where measuring found the product and a pass behind it faster.
     Planned<ProductArgs> plan(CudaDevice& device, const ProductSpec& spec);
 
   private:
-    struct Functions;
-    struct Product;
-    std::shared_ptr<Product> describe(const ProductSpec& spec) const;
-    std::string choose(CudaDevice& device, const ProductSpec& spec, Product& product) const;
-    void take_fastest(CudaDevice& device, const ProductSpec& spec, Product& product) const;
+    std::string choose(CudaDevice& device, const ProductSpec& spec, CublasLtProduct& product) const;
+    void take_fastest(CudaDevice& device, const ProductSpec& spec, CublasLtProduct& product) const;
+    bool is_faster_apart(CudaDevice& device, const ProductSpec& spec, const CublasLtProduct& product) const;
 
-    std::unique_ptr<Functions> functions_;
+    CublasLtFunctions functions_;
     cublasLtHandle_t handle_ = nullptr;
 };
 

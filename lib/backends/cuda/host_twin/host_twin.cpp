@@ -192,6 +192,10 @@ Planned<ProductArgs> HostTwin::plan_product(const ProductSpec& spec) {
         plan.refusal = "multiplies fp8 only with b transposed";
     else if (spec.fp8 != Fp8::kNone && (spec.n % 16 != 0 || spec.k % 16 != 0))
         plan.refusal = "multiplies fp8 only in sizes that are multiples of 16";
+    else if (spec.fp8 != Fp8::kNone && (spec.gelu || spec.gelu_gradient || spec.bias_gradient))
+        plan.refusal = "takes nothing into a product of fp8 but its bias";
+    else if ((spec.gelu || spec.gelu_gradient) && spec.n % 8 != 0)
+        plan.refusal = "takes gelu into products whose rows are multiples of 8";
     if (!plan.refusal.empty()) return plan;
     plan.description = "host loops for cublasLt";
     plan.run = [spec, queue = &queue_](const ProductArgs& args) {

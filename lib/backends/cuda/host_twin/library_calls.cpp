@@ -67,6 +67,12 @@ void for_each_tap(const ConvolutionSpec& s, const F& body) {
 
 namespace {
 
+// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3).
+float gelu(float x) {
+    const double v = static_cast<double>(x);
+    return static_cast<float>(0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))));
+}
+
 // The derivative of x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3).
 float gelu_slope(float x) {
     const double v = static_cast<double>(x), root = 0.7978845608028654;
@@ -96,8 +102,17 @@ void host_product(const ProductSpec& s, const ProductArgs& args) {
             float sum = row[at(j)] * scale + (s.bias ? args.bias[j] : 0.0f);
             if (s.accumulate) sum += value_at(args.d, s.output, at(i * s.n + j));
             if (s.gelu_gradient) sum *= gelu_slope(value_at(args.x, s.output, at(i * s.n + j)));
+            if (s.gelu) {
+                store_at(args.aux, s.output, at(i * s.n + j), sum);
+                sum = gelu(sum);
+            }
             store_at(args.d, s.output, at(i * s.n + j), sum);
         }
+        if (!s.bias_gradient) continue;
+        double sum = 0;
+        for (std::int64_t l = 0; l < s.k; ++l)
+            sum += static_cast<double>(s.transposed_a ? a[at(l * s.m + i)] : a[at(i * s.k + l)]);
+        args.bias_gradient[i] = static_cast<float>(sum);
     }
 }
 
