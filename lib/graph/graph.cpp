@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <queue>
-#include <set>
 
 #include "core/error.h"
 #include "graph/op.h"
@@ -57,39 +56,31 @@ void Graph::replace_uses(ValueId from, ValueId to) {
 namespace {
 
 // Besides data flow, an in-place update of a stored value must come after every reader of the old value.
-std::vector<std::set<NodeId>> predecessors(const Graph& graph) {
+std::vector<std::vector<NodeId>> predecessors(const Graph& graph) {
     std::vector<NodeId> producer(graph.values.size(), kNone);
-    for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-        if (graph.nodes[n].op != nullptr)
-            for (const ValueId out : graph.nodes[n].outputs)
-                producer[static_cast<std::size_t>(out)] = static_cast<NodeId>(n);
-    // Readers of what is updated in place; asking the graph for each would take quadratic time.
-    std::vector<bool> updated(graph.values.size());
-    for (const Node& node : graph.nodes)
-        if (node.op != nullptr)
-            for (const Alias alias : node.op->must_alias)
-                if (const ValueId old_value = node.inputs[static_cast<std::size_t>(alias.input)];
-                    old_value != kNone)
-                    updated[static_cast<std::size_t>(old_value)] = true;
     std::vector<std::vector<NodeId>> readers(graph.values.size());
-    for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-        if (graph.nodes[n].op != nullptr)
-            for (const ValueId in : graph.nodes[n].inputs)
-                if (in != kNone && updated[static_cast<std::size_t>(in)])
-                    readers[static_cast<std::size_t>(in)].push_back(static_cast<NodeId>(n));
-    std::vector<std::set<NodeId>> before(graph.nodes.size());
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        if (graph.nodes[n].op == nullptr) continue;
+        for (const ValueId out : graph.nodes[n].outputs)
+            producer[static_cast<std::size_t>(out)] = static_cast<NodeId>(n);
+        for (const ValueId in : graph.nodes[n].inputs)
+            if (in != kNone) readers[static_cast<std::size_t>(in)].push_back(static_cast<NodeId>(n));
+    }
+    std::vector<std::vector<NodeId>> before(graph.nodes.size());
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
         const Node& node = graph.nodes[n];
         if (node.op == nullptr) continue;
         for (const ValueId in : node.inputs)
             if (in != kNone && producer[static_cast<std::size_t>(in)] != kNone)
-                before[n].insert(producer[static_cast<std::size_t>(in)]);
+                before[n].push_back(producer[static_cast<std::size_t>(in)]);
         for (const Alias alias : node.op->must_alias) {
             const ValueId old_value = node.inputs[static_cast<std::size_t>(alias.input)];
             if (old_value == kNone) continue;
             for (const NodeId reader : readers[static_cast<std::size_t>(old_value)])
-                if (reader != static_cast<NodeId>(n)) before[n].insert(reader);
+                if (reader != static_cast<NodeId>(n)) before[n].push_back(reader);
         }
+        std::ranges::sort(before[n]);
+        before[n].erase(std::ranges::unique(before[n]).begin(), before[n].end());
     }
     return before;
 }
@@ -97,7 +88,7 @@ std::vector<std::set<NodeId>> predecessors(const Graph& graph) {
 using Rank = std::pair<NodeId, NodeId>;
 
 // Live nodes in an order that respects `before`; of those that are ready, the one of the lowest rank first.
-std::vector<NodeId> ordered(const std::vector<Node>& nodes, const std::vector<std::set<NodeId>>& before,
+std::vector<NodeId> ordered(const std::vector<Node>& nodes, const std::vector<std::vector<NodeId>>& before,
                             const std::vector<NodeId>& rank) {
     std::vector<std::vector<NodeId>> after(nodes.size());
     std::vector<std::size_t> waiting(nodes.size());
@@ -123,7 +114,7 @@ std::vector<NodeId> ordered(const std::vector<Node>& nodes, const std::vector<st
 }  // namespace
 
 void Graph::reorder() {
-    const std::vector<std::set<NodeId>> before = predecessors(*this);
+    const std::vector<std::vector<NodeId>> before = predecessors(*this);
     // A node ranks where its first user does: an appended node then runs right before it is needed, and not
     // after everything else that is ready (forward nodes repeated in the backward phase are ready early).
     std::vector<NodeId> rank(nodes.size());
@@ -136,7 +127,8 @@ void Graph::reorder() {
             rank[static_cast<std::size_t>(p)] =
                 std::min(rank[static_cast<std::size_t>(p)], rank[static_cast<std::size_t>(*n)]);
     std::vector<Node> sorted;
-    for (const NodeId n : ordered(nodes, before, rank)) sorted.push_back(node(n));
+    sorted.reserve(order.size());
+    for (const NodeId n : ordered(nodes, before, rank)) sorted.push_back(std::move(node(n)));
     nodes = std::move(sorted);
     for (Value& v : values) v.producer = kNone;
     for (std::size_t n = 0; n < nodes.size(); ++n)
