@@ -27,7 +27,7 @@ struct PrecisionPolicy {
         std::int64_t history = 16;
         int margin = 0;
     };
-    std::optional<Fp8Scaling> fp8;
+    std::optional<Fp8Scaling> fp8 = {};
 };
 
 void assign_precision(Graph& graph, const PrecisionPolicy& policy);

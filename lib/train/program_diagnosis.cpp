@@ -221,8 +221,8 @@ std::string TrainingProgram::precision_summary() const {
                 (multiplies_bf16(compiled.plan) ? " but for matrix products of bf16 with sums in f32" : "") +
                 (mode == PrecisionMode::kFp16Pure ? ", no f32 masters" : ", f32 masters");
     if (mode == PrecisionMode::kFp8)
-        text += "; of the products " + std::to_string(num_fp8_products(compiled.plan.graph)) +
-                " of the blocks' linear layers in fp8 (e4m3, gradients e5m2, delayed scaling)" +
+        text += "; " + std::to_string(num_fp8_products(compiled.plan.graph)) +
+                " products of the blocks' linear layers in fp8 (e4m3, gradients e5m2, delayed scaling)" +
                 (device == nullptr ? ", emulated: this CPU has no fp8, its numbers are rounded as a GPU does "
                                      "and multiplied as others"
                                    : "");

@@ -78,18 +78,18 @@ TEST_CASE(
     CHECK(count(plan, ": linear_fp8 by") == 16);
     CHECK(count(plan, ": linear_fp8_accumulate by") == 8);
     CHECK(count(plan, ": quantize_fp8 by") == 24);  // x, w and grad_y of each layer
-    CHECK_THAT(summary_of(task), Catch::Contains("24 of the blocks' linear layers in fp8") &&
+    CHECK_THAT(summary_of(task), Catch::Contains("24 products of the blocks' linear layers in fp8") &&
                                      Catch::Contains("emulated") && Catch::Contains("delayed scaling"));
 }
 
 TEST_CASE("places that an override names, and sizes that fp8 has no products of, stay out of it") {
     TwinTask task = test::gpt_task(PrecisionMode::kFp8);
     task.config.precision.overrides = {{"h.0.*", DType::bf16}};
-    CHECK_THAT(summary_of(task), Catch::Contains("12 of the blocks' linear layers in fp8"));
+    CHECK_THAT(summary_of(task), Catch::Contains("12 products of the blocks' linear layers in fp8"));
     task.config.precision.overrides.clear();
     task.config.model.ffn_width = 40;
     const std::string summary = summary_of(task);
-    CHECK_THAT(summary, Catch::Contains("12 of the blocks' linear layers in fp8"));
+    CHECK_THAT(summary, Catch::Contains("12 products of the blocks' linear layers in fp8"));
     CHECK_THAT(summary, Catch::Contains("h.1.mlp.c_fc.backward_weight stays bf16: 32 -> 40 features are no "
                                         "multiples of 16"));
     CHECK(std::isfinite(on_cpu(task, 2).losses.back()));
