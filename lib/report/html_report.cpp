@@ -17,11 +17,11 @@ namespace mpt {
 namespace {
 
 constexpr const char* kStyle =
-    "body{font-family:sans-serif;margin:1.5em;max-width:1500px;color:#222}h1{font-size:1.4em}"
+    "body{font-family:sans-serif;margin:1.5em 1em;max-width:1500px;color:#222}h1{font-size:1.4em}"
     "h2{font-size:1.1em;margin-top:1.6em}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
     "padding:.25em .6em;text-align:right}td:first-child,th:first-child{text-align:left}"
     "td.text{text-align:left;max-width:48em}tr.best "
-    "td.best{font-weight:bold}td.best{background:#e8f4e8}.charts{display:flex;flex-wrap:wrap;gap:12px}"
+    "td.best{font-weight:bold}td.best{background:#e8f4e8}.charts{display:flex;flex-wrap:wrap;gap:6px}"
     "pre{background:#f6f6f6;padding:.8em;overflow:auto;max-height:30em}svg{border:1px solid #eee}";
 
 enum class Rows { kTrain, kEvaluation };

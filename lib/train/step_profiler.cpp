@@ -11,6 +11,12 @@
 
 namespace mpt {
 
+namespace {
+
+constexpr std::size_t kMostEvents = 100000;  // a trace that viewers still open
+
+}  // namespace
+
 void StepProfiler::learn(const Executor& executor) {
     const Plan& plan = executor.plan();
     GraphForecast expected;
@@ -43,7 +49,7 @@ void StepProfiler::see(const Executor& executor, const std::vector<double>& ms) 
         NodeTimes& times = nodes_[name];
         times.total_ms += ms[s];
         ++times.runs;
-        events_.push_back({name, start_us, 1e3 * ms[s], forecast_us});
+        if (events_.size() < kMostEvents) events_.push_back({name, start_us, 1e3 * ms[s], forecast_us});
         start_us += 1e3 * ms[s];
         forecast_us += 1e3 * times.forecast_ms;
     }

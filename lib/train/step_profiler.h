@@ -25,7 +25,8 @@ class StepProfiler {
     bool has_seen_any() const { return !events_.empty(); }
     // A line a node, slowest first: mean ms, forecast ms, op, kernel, rates; and sums.
     std::string table() const;
-    // What was seen, in Chrome's trace format; on a track below it the forecast.
+    // What was seen, but only so much as viewers open, in Chrome's trace format; on a track below it the
+    // forecast.
     std::string trace() const;
 
   private:
