@@ -142,10 +142,10 @@ std::vector<Key> data_keys() {
                 "data.type", {"synthetic", "imagefolder", "shards", "tokens", "text", "parallel"}),
         whole(
             "data.train_limit", [](auto& c) -> auto& { return c.data.train_limit; },
-            {.min = 1, .max = kMany, .unset_word = "auto"}, "use the first N training samples; auto: all"),
+            {.min = 1, .max = kMany, .unset_word = "auto"}, "train on N samples: the first, or of pictures every class its share; auto: all"),
         whole(
             "data.eval_limit", [](auto& c) -> auto& { return c.data.eval_limit; },
-            {.min = 1, .max = kMany, .unset_word = "auto"}, "use the first N test samples; auto: all"),
+            {.min = 1, .max = kMany, .unset_word = "auto"}, "evaluate on N samples: the first, or of pictures every class its share; auto: all"),
         on_off(
             "data.shuffle", [](auto& c) -> auto& { return c.data.shuffle; },
             "a new order every epoch, from seed and epoch"),
