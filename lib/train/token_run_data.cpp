@@ -237,7 +237,7 @@ class TokenRunData : public RunData {
                            tokens_.tokenizer ? tokens_.tokenizer->kind() : "unnamed", tokens_.vocabulary,
                            tokens_.origin);
     }
-    std::int64_t num_samples() const override { return tokens_.train.num_tokens(); }
+    DataIdentity identity() const override { return {{tokens_.train.num_tokens(), 0}, {}}; }
     RunTokenizers tokenizers() const override { return {nullptr, tokens_.tokenizer}; }
     double characters_per_target() const override { return tokens_.characters_per_target; }
     double bytes_per_target() const override { return tokens_.bytes_per_target; }
