@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "dataset/dataset.h"
 #include "dataset/pictures/encoders.h"
 #include "dataset/pictures/picture_source.h"
@@ -34,21 +35,43 @@ struct DataWords {
 OpenedSource open_split(const RunConfig& config, Split split) {
     SourceOptions options = source_options(config, split);
     OpenedSource opened = open_source(options);
-    if (!opened.warning.empty()) fmt::print("{}\n", opened.warning);
+    if (!opened.warning.empty()) fmt::print("{}\n", printable(opened.warning));
     for (const std::string& notice : opened.notices) fmt::print("{}\n", notice);
     const ImageSetInfo& info = opened.source->info();
     fmt::print("{}: {} images as {}, {} classes, {}\n", split == Split::kTrain ? "train" : "test",
-               info.num_samples, to_string(info.geometry), info.num_classes, info.origin);
+               info.num_samples, to_string(info.geometry), info.num_classes, printable(info.origin));
     return opened;
+}
+
+std::string class_name(const ImageSource& source, std::int64_t label) {
+    const std::vector<std::string>& names = source.info().class_names;
+    return names.empty() ? std::to_string(label) : printable(names[static_cast<std::size_t>(label)]);
+}
+
+// "a 120, b 80"; of many classes the first, and how few and how many samples a class has.
+std::string print_class_counts(const ImageSource& source) {
+    constexpr std::size_t kMost = 20;
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(source.num_classes()));
+    for (std::int64_t i = 0; i < source.num_samples(); ++i)
+        ++counts[static_cast<std::size_t>(source.label(i))];
+    std::string text;
+    for (std::size_t c = 0; c < std::min(counts.size(), kMost); ++c)
+        text += fmt::format("{}{} {}", c > 0 ? ", " : "", class_name(source, static_cast<std::int64_t>(c)),
+                            counts[c]);
+    if (counts.size() <= kMost) return text;
+    const auto [fewest, most] = std::minmax_element(counts.begin(), counts.end());
+    return fmt::format("{}, and {} more; {} to {} a class", text, counts.size() - kMost, *fewest, *most);
 }
 
 // Decodes every picture of a split; what is not a picture was checked when it was opened.
 std::int64_t check_split(const RunConfig& config, Split split) {
     RunConfig whole = config;
-    whole.data.broken = OnBroken::kStop;  // every broken one is found and named below
+    whole.data.broken = OnBroken::kStop;        // every broken one is found and named below
+    whole.data.if_missing = IfMissing::kError;  // made-up images say nothing about data that is not there
     whole.data.train_limit.reset();
     whole.data.eval_limit.reset();
     const OpenedSource opened = open_split(whole, split);
+    fmt::print("{}: {}\n", split == Split::kTrain ? "train" : "test", print_class_counts(*opened.source));
     std::int64_t num_faults = 0;
     if (const auto* pictures = dynamic_cast<const PictureSource*>(opened.source.get())) {
         for (const BrokenPicture& broken : find_broken(pictures->store(), num_threads(config))) {
@@ -56,7 +79,7 @@ std::int64_t check_split(const RunConfig& config, Split split) {
             ++num_faults;
         }
         for (const std::string& fault : pictures->store().checksum_faults()) {
-            fmt::print("{}\n", fault);
+            fmt::print("{}\n", printable(fault));
             ++num_faults;
         }
     }
@@ -64,7 +87,16 @@ std::int64_t check_split(const RunConfig& config, Split split) {
     return num_faults;
 }
 
-// Augmented samples of the first epoch side by side, a thin line between them.
+// Of two classes where samples are mixed.
+std::string classes_of(const ImageSource& source, const Batch& batch, std::int64_t at) {
+    const auto i = static_cast<std::size_t>(at);
+    const std::string name = class_name(source, batch.labels[i]);
+    if (batch.label_shares.empty() || batch.second_labels[i] == batch.labels[i] || batch.label_shares[i] >= 1)
+        return name;
+    return name + "+" + class_name(source, batch.second_labels[i]);
+}
+
+// Augmented samples of the first epoch side by side, a thin line between them; their classes go to stdout.
 void show_samples(const RunConfig& config, int count, const std::string& folder) {
     const OpenedSource opened = open_split(config, Split::kTrain);
     const ImageSource& source = *opened.source;
@@ -81,6 +113,8 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     std::fill_n(sheet.row(0), sheet.height() * sheet.stride(), std::uint8_t{255});
     StreamOptions options = training_stream(config, {});
     options.batching.drop_last = false;
+    if (options.augment.random_erasing > 0) set_erase_colour(options, normalization_of(config, source).mean);
+    std::vector<std::string> classes(static_cast<std::size_t>(rows));
     BatchStream stream(source, options);
     const Batch* batch = nullptr;
     for (std::int64_t i = 0, at = 0; i < num; ++i, ++at) {
@@ -88,6 +122,8 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
             batch = stream.next().batch;
             at = 0;
         }
+        std::string& names = classes[static_cast<std::size_t>(i / columns)];
+        names += (names.empty() ? "" : ", ") + classes_of(source, *batch, at);
         const std::uint8_t* image = batch->images.data() + at * g.bytes();
         for (std::int64_t y = 0; y < g.height; ++y)
             std::copy_n(image + y * g.width * g.channels, g.width * g.channels,
@@ -102,6 +138,7 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     if (file == nullptr || std::fclose(file) != 0 || !written)
         throw Error(ExitCode::kResource, path + ": cannot be written");
     fmt::print("{} samples of the first epoch: {}\n", num, path);
+    for (std::size_t row = 0; row < classes.size(); ++row) fmt::print("row {}: {}\n", row + 1, classes[row]);
 }
 
 double resident_mib() {
@@ -116,6 +153,7 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     const OpenedSource opened = open_split(config, Split::kTrain);
     StreamOptions options = training_stream(config, {});
     options.end_epoch = -1;
+    options.batching.drop_last = false;  // a batch need not be full to be measured
     options.workers = std::max(options.workers, 1);
     BatchStream stream(*opened.source, options);
     stream.next();  // threads and caches
@@ -143,11 +181,14 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
 
 void declare(CLI::App& app, DataWords& words) {
     words.config.add_to(app);
-    app.add_flag("--check", words.check,
-                 "decode every picture and name those that are broken; of text, name every file, line and "
-                 "token at fault; exit 3 if any is");
-    app.add_option("--show", words.show,
-                   "save N training samples, as augmented, to samples.png; of text, print token ids and text")
+    app.add_flag(
+        "--check", words.check,
+        "count the classes, decode every picture and name those that are broken; of text, name every "
+        "file, line and token at fault; exit 3 if any is");
+    app.add_option(
+           "--show", words.show,
+           "save N training samples, as augmented, to samples.png and list their classes; of text, print "
+           "token ids and text")
         ->type_name("N")
         ->check(CLI::Range(1, 10000));
     app.add_option("--out", words.out, "folder of samples.png; default: the working directory")

@@ -3,6 +3,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "stop_signals.h"
 #include "train/checkpoint_path.h"
 #include "train/evaluator.h"
@@ -25,7 +26,10 @@ int eval_command(const std::vector<std::string>& arguments) {
     const ReadConfig read =
         config.config.empty() ? config_of_checkpoint(found.path, config.overrides()) : config.read();
     const StopFlag& stop = catch_stop_signals("in the evaluation");
-    const auto evaluation = evaluate_checkpoint(read.config, found.path.string(), &stop);
+    std::vector<std::string> notices;
+    const auto evaluation = evaluate_checkpoint(read.config, found.path.string(), &stop, &notices);
+    for (const std::string& notice : notices)
+        fmt::print(stderr, "mpt-train: warning: {}\n", printable(notice));
     if (!evaluation) {
         fmt::print(stderr, "mpt-train: evaluation stopped\n");
         return 128 + stop.asked();

@@ -15,6 +15,7 @@
 
 #include "commands.h"
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace {
 
@@ -51,7 +52,7 @@ int dispatch(std::vector<std::string> words) {
 
 // One line on stderr for each fault, and the exit code.
 int report(const std::string& text, int code) {
-    std::istringstream lines(text);
+    std::istringstream lines(mpt::printable_lines(text));
     for (std::string line; std::getline(lines, line);)
         std::fputs(("mpt-train: " + line + "\n").c_str(), stderr);
     return code;
@@ -103,7 +104,9 @@ int main(int argc, char** argv) {
     try {
         return check_output(dispatch({argv + 1, argv + argc}));
     } catch (const mpt::Error& error) {
-        return report(error.what(), static_cast<int>(error.code()));
+        // A file's name may hold a line end; what is told of data is one line.
+        const bool one_line = error.code() == mpt::ExitCode::kData;
+        return report(one_line ? mpt::printable(error.what()) : error.what(), static_cast<int>(error.code()));
     } catch (const std::filesystem::filesystem_error& error) {
         return report(error.path1().string() + ": cannot be used: " + error.code().message(),
                       static_cast<int>(mpt::ExitCode::kUsage));

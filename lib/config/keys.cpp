@@ -153,11 +153,12 @@ std::vector<Key> data_keys() {
         whole(
             "data.train_limit", [](auto& c) -> auto& { return c.data.train_limit; },
             {.min = 1, .max = kMany, .unset_word = "auto"},
-            "use the first N training samples (images, windows of a text, pairs); auto: all"),
+            "train on N samples: the first (images, windows of a text, pairs), or of pictures every class "
+            "its share; auto: all"),
         whole(
             "data.eval_limit", [](auto& c) -> auto& { return c.data.eval_limit; },
             {.min = 1, .max = kMany, .unset_word = "auto"},
-            "use the first N test samples (images, windows, pairs); auto: all"),
+            "evaluate on N samples: the first, or of pictures every class its share; auto: all"),
         on_off(
             "data.shuffle", [](auto& c) -> auto& { return c.data.shuffle; },
             "a new order every epoch, from seed and epoch"),

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "dataset/byte_buffer.h"
 #include "dataset/image_readers.h"
 #include "dataset/pictures/picture_source.h"
@@ -147,14 +148,18 @@ OpenedSource open_source(const SourceOptions& options) {
     if (options.type == SourceType::kSynthetic) return open_synthetic(options, "");
     if (const auto reason = missing_reason(options)) {
         if (options.if_missing == MissingData::kSynthetic) return open_synthetic(options, *reason);
-        throw Error(ExitCode::kData,
-                    *reason + "; " + remedy_for(options.type) + ", or set data.if_missing: synthetic");
+        // Where there are pictures of the other part, made-up ones are no remedy.
+        std::error_code ignored;
+        const bool part = is_pictures(options.type) && fs::is_directory(options.path, ignored);
+        throw Error(ExitCode::kData, *reason + "; " + remedy_for(options.type) +
+                                         (part ? "" : ", or set data.if_missing: synthetic"));
     }
     OpenedSource opened;
     if (is_pictures(options.type)) {
         SourceOptions pictures = options;
         pictures.geometry = synthetic_geometry(options);
         opened.source = open_pictures(pictures, opened.notices);
+        for (std::string& notice : opened.notices) notice = printable(notice);  // a line each
         return opened;
     }
     opened.source = options.type == SourceType::kIdx ? read_idx(options) : read_cifar10(options);

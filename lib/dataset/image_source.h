@@ -47,6 +47,8 @@ class ImageSource {
     // threads.
     virtual void copy_image(std::int64_t index, std::uint8_t* out) const = 0;
     virtual std::int32_t label(std::int64_t index) const = 0;
+    // Of the samples' names and labels, in order: changes when files are renamed, moved or left out. 0: none.
+    virtual std::uint64_t fingerprint() const { return 0; }
     // What makes this source's samples for one worker of a stream. The source must outlive it.
     virtual std::unique_ptr<SampleMaker> make_sample_maker(const AugmentOptions& augment,
                                                            std::uint64_t seed) const;
@@ -92,6 +94,7 @@ struct SourceOptions {
         BrokenFiles::kStop;  // skip: all are decoded at the start, to know how many there are
     EmptyClasses empty_classes = EmptyClasses::kError;
     std::vector<std::string> class_names;  // that labels count in; empty: those of the training set
+    std::string class_names_from;          // the checkpoint that brought them, for messages
     int num_threads = 1;                   // for decoding all
 };
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/clock.h"
+#include "core/printable.h"
 
 namespace mpt {
 namespace {
@@ -100,7 +101,7 @@ void Console::line(const std::string& text) {
     if (bar_width_ > 0) clear = "\r" + std::string(bar_width_, ' ') + "\r";
     bar_width_ = 0;
     drawn_at_ = -1;
-    put(clear + text + "\n", out_);
+    put(clear + printable_lines(text) + "\n", out_);
 }
 
 void Console::update(const Progress& progress) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace mpt {
 
@@ -19,7 +20,7 @@ struct LogFile::State {
         logger.set_error_handler([](const std::string&) {});
     }
     void write(spdlog::level::level_enum level, const std::string& text) {
-        std::istringstream lines(text);
+        std::istringstream lines(printable_lines(text));
         for (std::string line; std::getline(lines, line);) logger.log(level, "{}", line);
     }
     spdlog::logger logger;

@@ -17,10 +17,12 @@
 #include <vector>
 
 #include "dataset/batch_stream.h"
+#include "dataset/image_source.h"
 #include "metrics/meters.h"
 #include "metrics/rows.h"
 #include "optim/step_control.h"
 #include "train/best_tracker.h"
+#include "train/data_identity.h"
 #include "train/weights.h"
 
 namespace mpt {
@@ -28,8 +30,8 @@ namespace mpt {
 // What the host knows of a run between two updates. Random numbers are a function of seed and position.
 struct TrainingState {
     std::uint64_t seed = 0;
-    StreamPosition position;       // the next sample
-    std::int64_t num_samples = 0;  // of the training set: a position means nothing in another one
+    StreamPosition position;  // the next sample
+    DataIdentity data;
     StepControl control;
     std::int64_t micro_steps = 0;       // forward passes in training so far
     std::int64_t nonfinite_losses = 0;  // in a row
@@ -40,6 +42,7 @@ struct TrainingState {
     std::optional<EvaluationRow> evaluation;  // the last one
     double elapsed = 0;                       // seconds of the run so far
     std::vector<std::string> class_names;
+    ChannelStatistics normalization;  // that images are trained with; empty: not known, or none
 };
 
 // What identifies a checkpoint without loading it.

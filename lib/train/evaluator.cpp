@@ -64,19 +64,26 @@ std::optional<EvaluationRow> evaluate(TrainingProgram& program, const RunData& d
 namespace {
 
 // Of a checkpoint's directory; a bare file of weights has none.
-std::vector<std::string> trained_class_names(const std::string& checkpoint) {
-    const std::filesystem::path state = std::filesystem::path(checkpoint) / "state.json";
-    if (!std::filesystem::exists(state)) return {};
-    return training_state_from_json(read_text_file(state), state.string()).class_names;
+TrainedWith trained_with(const std::string& checkpoint) {
+    TrainedWith trained;
+    trained.only_evaluated = true;
+    trained.tokenizer = tokenizer_of_checkpoint(checkpoint);
+    const std::filesystem::path file = std::filesystem::path(checkpoint) / "state.json";
+    if (!std::filesystem::exists(file)) return trained;
+    trained.checkpoint = checkpoint;
+    TrainingState state = training_state_from_json(read_text_file(file), file.string());
+    trained.class_names = std::move(state.class_names);
+    trained.normalization = std::move(state.normalization);
+    return trained;
 }
 
 }  // namespace
 
 std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
-                                                 const StopFlag* stop) {
+                                                 const StopFlag* stop, std::vector<std::string>* notices) {
     check_supported(config);
-    const std::unique_ptr<RunData> data =
-        open_data(config, {trained_class_names(checkpoint), tokenizer_of_checkpoint(checkpoint)});
+    const std::unique_ptr<RunData> data = open_data(config, trained_with(checkpoint));
+    if (notices != nullptr) *notices = data->warnings;
     TrainingProgram program(config, data->description, num_threads(config));
     expect_batches(program, *data, {});
     program.check_fits(program.available_bytes());

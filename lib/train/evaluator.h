@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "metrics/rows.h"
 #include "train/bleu_scorer.h"
@@ -18,8 +19,9 @@ std::optional<EvaluationRow> evaluate(TrainingProgram& program, const RunData& d
                                       const StopFlag* stop, BleuScorer* bleu);
 
 // Compiles the config's model, loads `checkpoint` (a directory or a safetensors file) and evaluates it on the
-// test data.
+// test data. Images are normalised and classes numbered as they were in training. `notices` may be null.
 std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
-                                                 const StopFlag* stop);
+                                                 const StopFlag* stop,
+                                                 std::vector<std::string>* notices = nullptr);
 
 }  // namespace mpt

@@ -3,16 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "core/error.h"
 #include "train/run_data.h"
 #include "train/run_setup.h"
 
 namespace mpt {
-namespace {
 
 // The config's constants, one for all channels or one a channel, or those of the data set.
-ChannelStatistics normalization(const RunConfig& config, const ImageSource& train) {
+ChannelStatistics normalization_of(const RunConfig& config, const ImageSource& train) {
     const NormalizeConfig& normalize = config.data.augment.normalize;
     const auto channels = static_cast<std::size_t>(train.geometry().channels);
     if (normalize.kind == NormalizeKind::kOff)
@@ -41,6 +41,14 @@ ChannelStatistics normalization(const RunConfig& config, const ImageSource& trai
     };
     return {per_channel(normalize.mean, "mean"), per_channel(normalize.std, "std")};
 }
+
+void set_erase_colour(StreamOptions& options, const std::vector<float>& mean) {
+    for (std::size_t c = 0; c < std::min(options.augment.erase_colour.size(), mean.size()); ++c)
+        options.augment.erase_colour[c] =
+            static_cast<std::uint8_t>(std::clamp(std::lround(255 * mean[c]), 0L, 255L));
+}
+
+namespace {
 
 class ImageFeed : public BatchFeed {
   public:
@@ -83,22 +91,25 @@ class ImageFeed : public BatchFeed {
 
 class ImageRunData : public RunData {
   public:
-    ImageRunData(const RunConfig& config, const std::vector<std::string>& class_names);
+    ImageRunData(const RunConfig& config, const TrainedWith& trained);
 
     Unit unit() const override { return Unit::kImages; }
     std::string summary() const override {
         const DataDescription& d = description;
         return fmt::format("{} training and {} test images of {}x{}x{}, {} classes, {}",
-                           train_->num_samples(), test_->num_samples(), d.height, d.width, d.channels,
-                           d.num_classes, train_->info().origin);
+                           num_training_samples(), test_->num_samples(), d.height, d.width, d.channels,
+                           d.num_classes, first().info().origin);
     }
-    std::int64_t num_samples() const override { return train_->num_samples(); }
-    std::vector<std::string> class_names() const override { return train_->info().class_names; }
+    DataIdentity identity() const override {
+        return {{num_training_samples(), train_ ? train_->fingerprint() : 0},
+                {test_->num_samples(), test_->fingerprint()}};
+    }
+    std::vector<std::string> class_names() const override { return first().info().class_names; }
 
     std::vector<BatchShape> training_shapes(const StreamPosition& start) const override {
         std::vector<BatchShape> shapes = {description.micro_batch};
         for (const std::int64_t offset : {std::int64_t{0}, start.offset})
-            for (const Window& window : epoch_windows(train_->num_samples(), batching_of(config_), offset))
+            for (const Window& window : epoch_windows(num_training_samples(), batching_of(config_), offset))
                 for (const std::int64_t rows : window.micro_batches)
                     if (rows != shapes.back().rows) shapes.push_back({.rows = rows});
         return shapes;
@@ -112,11 +123,9 @@ class ImageRunData : public RunData {
         return shapes;
     }
     std::unique_ptr<BatchFeed> training_feed(const StreamPosition& start) const override {
+        MPT_CHECK(train_ != nullptr);
         StreamOptions options = training_stream(config_, start);
-        for (std::size_t c = 0; c < std::min(options.augment.erase_colour.size(), description.mean.size());
-             ++c)
-            options.augment.erase_colour[c] =
-                static_cast<std::uint8_t>(std::clamp(std::lround(255 * description.mean[c]), 0L, 255L));
+        set_erase_colour(options, description.mean);
         return std::make_unique<ImageFeed>(*train_, options);
     }
     std::unique_ptr<BatchFeed> evaluation_feed() const override {
@@ -128,68 +137,101 @@ class ImageRunData : public RunData {
         const StreamOptions training = training_stream(config_, {});
         return evaluation_stream(evaluation_batch(config_), training.workers, training.prefetch);
     }
-    void open_sources(const std::vector<std::string>& class_names);
-    void describe();
+    // 0 where only the evaluation's are opened.
+    std::int64_t num_training_samples() const { return train_ ? train_->num_samples() : 0; }
+    const ImageSource& first() const { return train_ ? *train_ : *test_; }
+    OpenedSource open(Split split, const TrainedWith& trained);
+    void open_training(const TrainedWith& trained);
+    void open_evaluation(const TrainedWith& trained);
+    void describe(const ChannelStatistics& known);
 
     RunConfig config_;
-    std::unique_ptr<ImageSource> train_, test_;
+    std::unique_ptr<ImageSource> train_, test_;  // no train_ where nothing is needed of it
 };
 
-ImageRunData::ImageRunData(const RunConfig& config, const std::vector<std::string>& class_names)
-    : config_(config) {
-    open_sources(class_names);
-    describe();
+// What an evaluation needs of the training samples a checkpoint may have brought: constants and class names.
+bool needs_training(const RunConfig& config, const TrainedWith& trained) {
+    if (!trained.only_evaluated) return true;
+    const bool named_classes =
+        config.data.type == DataType::kImageFolder || config.data.type == DataType::kShards;
+    return (trained.normalization.mean.empty() &&
+            config.data.augment.normalize.kind == NormalizeKind::kAuto) ||
+           (trained.class_names.empty() && named_classes);
 }
 
-void ImageRunData::open_sources(const std::vector<std::string>& class_names) {
-    const auto open = [&](Split split) {
-        SourceOptions options = source_options(config_, split);
-        options.class_names = class_names;
-        return open_source(options);
-    };
-    OpenedSource train = open(Split::kTrain);
-    if (!train.warning.empty()) warnings.push_back(train.warning);
-    train_ = std::move(train.source);
-    OpenedSource test = open(Split::kTest);  // its warning would be the same
-    test_ = std::move(test.source);
-    for (auto* notices : {&train.notices, &test.notices})
-        warnings.insert(warnings.end(), notices->begin(), notices->end());
-    const bool synthetic = train_->info().origin == "synthetic";
-    if (synthetic != (test_->info().origin == "synthetic"))
+ImageRunData::ImageRunData(const RunConfig& config, const TrainedWith& trained) : config_(config) {
+    if (needs_training(config, trained)) open_training(trained);
+    open_evaluation(trained);
+    describe(trained.normalization);
+}
+
+OpenedSource ImageRunData::open(Split split, const TrainedWith& trained) {
+    SourceOptions options = source_options(config_, split);
+    options.class_names = trained.class_names;
+    options.class_names_from = trained.class_names.empty() ? "" : trained.checkpoint;
+    if (trained.only_evaluated && split == Split::kTrain) options.empty_classes = EmptyClasses::kAllow;
+    OpenedSource opened = open_source(options);
+    if (!opened.warning.empty() && warnings.empty()) warnings.push_back(opened.warning);  // alike for both
+    warnings.insert(warnings.end(), opened.notices.begin(), opened.notices.end());
+    return opened;
+}
+
+void ImageRunData::open_training(const TrainedWith& trained) {
+    if (trained.only_evaluated && !trained.checkpoint.empty())
+        warnings.push_back(trained.checkpoint +
+                           ": does not say what its images were normalised with (an older version wrote it); "
+                           "that is measured on the training images of " +
+                           config_.data.path);
+    train_ = open(Split::kTrain, trained).source;
+}
+
+void ImageRunData::open_evaluation(const TrainedWith& trained) {
+    test_ = open(Split::kTest, trained).source;
+    const bool synthetic = test_->info().origin == "synthetic";
+    const bool part = train_ ? synthetic != (train_->info().origin == "synthetic")
+                             : synthetic && config_.data.type != DataType::kSynthetic &&
+                                   std::filesystem::exists(config_.data.path);
+    if (part)
         throw Error(
             ExitCode::kData,
-            config_.data.path + ": has only the " + (synthetic ? "test" : "training") +
+            config_.data.path + ": has no " + (synthetic ? "test" : "training") +
                 " files; data.if_missing: synthetic stands in for a data set that is not there at all");
     if (synthetic && warnings.empty())
         warnings.push_back("the images are synthetic: accuracy on them means nothing");
-    if (test_->geometry() != train_->geometry())
+    if (train_ && test_->geometry() != train_->geometry())
         throw Error(ExitCode::kData, test_->info().origin + ": test images are " +
                                          to_string(test_->geometry()) + ", training images " +
                                          to_string(train_->geometry()));
 }
 
-void ImageRunData::describe() {
+void ImageRunData::describe(const ChannelStatistics& known) {
     const StreamOptions stream = training_stream(config_, {});
     DataDescription& d = description;
-    d.height = train_->geometry().height;
-    d.width = train_->geometry().width;
-    d.channels = train_->geometry().channels;
-    d.num_classes = train_->num_classes();
-    ChannelStatistics statistics = normalization(config_, *train_);
+    d.height = first().geometry().height;
+    d.width = first().geometry().width;
+    d.channels = first().geometry().channels;
+    d.num_classes = first().num_classes();
+    const bool take_known =
+        !known.mean.empty() && config_.data.augment.normalize.kind == NormalizeKind::kAuto;
+    if (take_known && static_cast<std::int64_t>(known.mean.size()) != d.channels)
+        throw Error(ExitCode::kCheckpoint,
+                    fmt::format("the checkpoint was trained on images of {} channels, these have {}; set "
+                                "data.channels: {}",
+                                known.mean.size(), d.channels, known.mean.size()));
+    ChannelStatistics statistics = take_known ? known : normalization_of(config_, first());
     d.mean = std::move(statistics.mean);
     d.std = std::move(statistics.stddev);
     d.micro_batch = {.rows = config_.train.micro_batch()};
-    d.updates_per_epoch = std::max<std::int64_t>(num_windows(train_->num_samples(), stream.batching), 1);
+    d.updates_per_epoch = std::max<std::int64_t>(num_windows(num_training_samples(), stream.batching), 1);
     d.total_updates = config_.train.steps.value_or(config_.train.epochs.value_or(1) * d.updates_per_epoch);
-    d.host_bytes = train_->memory_bytes() + test_->memory_bytes() + stream_memory_bytes(*train_, stream) +
-                   stream_memory_bytes(*test_, evaluation_options());
+    d.host_bytes = test_->memory_bytes() + stream_memory_bytes(*test_, evaluation_options());
+    if (train_) d.host_bytes += train_->memory_bytes() + stream_memory_bytes(*train_, stream);
 }
 
 }  // namespace
 
-std::unique_ptr<RunData> open_image_data(const RunConfig& config,
-                                         const std::vector<std::string>& class_names) {
-    return std::make_unique<ImageRunData>(config, class_names);
+std::unique_ptr<RunData> open_image_data(const RunConfig& config, const TrainedWith& trained) {
+    return std::make_unique<ImageRunData>(config, trained);
 }
 
 }  // namespace mpt

@@ -335,8 +335,8 @@ std::vector<std::string> PairRunData::findings() const {
     return lines;
 }
 
-std::int64_t PairRunData::num_samples() const {
-    return state_->pairs.train.num_pairs();
+DataIdentity PairRunData::identity() const {
+    return {{state_->pairs.train.num_pairs(), 0}, {}};
 }
 RunTokenizers PairRunData::tokenizers() const {
     return {state_->pairs.tokenizer, state_->pairs.tokenizer};

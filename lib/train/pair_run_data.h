@@ -19,7 +19,7 @@ class PairRunData : public RunData {
     Unit unit() const override { return Unit::kTokens; }
     std::string summary() const override;
     std::vector<std::string> findings() const override;
-    std::int64_t num_samples() const override;
+    DataIdentity identity() const override;
     RunTokenizers tokenizers() const override;
     double characters_per_target() const override;
     double bytes_per_target() const override;

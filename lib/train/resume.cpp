@@ -62,16 +62,40 @@ std::optional<RunConfig> config_of(const Checkpoint& checkpoint) {
     }
 }
 
+// What is known to have changed; empty: nothing.
+std::string changed_samples(const SampleSet& then, const SampleSet& now) {
+    if (then.num_samples == 0 || now.num_samples == 0) return "";
+    if (then.num_samples != now.num_samples)
+        return fmt::format("{} samples then, {} now", then.num_samples, now.num_samples);
+    if (then.fingerprint == 0 || now.fingerprint == 0 || then.fingerprint == now.fingerprint) return "";
+    return fmt::format("{} samples as then, but some have other names or other classes", now.num_samples);
+}
+
+void note_changed_data(const DataIdentity& then, const DataIdentity& now, std::vector<std::string>* notices) {
+    if (const std::string what = changed_samples(then.training, now.training); !what.empty())
+        notices->push_back("the training data is not the checkpoint's: " + what);
+    if (const std::string what = changed_samples(then.validation, now.validation); !what.empty())
+        notices->push_back("the validation data is not the checkpoint's: " + what +
+                           "; the best value so far was measured on the other");
+}
+
 // A position is a place in the permutation of one data set by one seed.
-void check_position(const Checkpoint& checkpoint, const RunConfig& config, std::int64_t num_samples) {
+void check_position(const Checkpoint& checkpoint, const RunConfig& config, const SampleSet& now) {
     const TrainingState& state = checkpoint.state;
     if (state.position.offset == 0) return;
-    if (state.num_samples != num_samples)
+    const SampleSet& then = state.data.training;
+    if (then.num_samples != now.num_samples)
         throw Error(
             ExitCode::kCheckpoint,
             fmt::format("{}: stands in the middle of an epoch of {} samples, the data has {}; resume from "
                         "the end of an epoch, or start with checkpoint.init_from",
-                        checkpoint.head.path.string(), state.num_samples, num_samples));
+                        checkpoint.head.path.string(), then.num_samples, now.num_samples));
+    if (const std::string what = changed_samples(then, now); !what.empty())
+        throw Error(
+            ExitCode::kCheckpoint,
+            fmt::format("{}: stands in the middle of an epoch over other training data: {}; put them back, "
+                        "resume from the end of an epoch, or start with checkpoint.init_from",
+                        checkpoint.head.path.string(), what));
     if (state.seed != config.seed)
         throw Error(
             ExitCode::kCheckpoint,
@@ -137,8 +161,9 @@ StoreView store_of(TrainingProgram& program) {
 }
 
 TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, const RunConfig& config,
-                      std::int64_t num_samples, std::vector<std::string>* notices) {
-    check_position(checkpoint, config, num_samples);
+                      const DataIdentity& data, std::vector<std::string>* notices) {
+    check_position(checkpoint, config, data.training);
+    note_changed_data(checkpoint.state.data, data, notices);
     read_regions(checkpoint, store_of(program));
     refuse_unusable(store_of(program), checkpoint.head.path / "weights.safetensors");
     program.weights_changed();
@@ -158,7 +183,7 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
         notices->push_back("checkpoint.best is another metric now: the search for the best starts anew");
     }
     program.set_control(state.control);
-    state.num_samples = num_samples;
+    state.data = data;
     state.seed = config.seed;
     return state;
 }

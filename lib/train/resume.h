@@ -34,7 +34,7 @@ StoreView store_of(TrainingProgram& program);
 // Puts the checkpoint into the program and returns its state. Error(kCheckpoint) when model, optimizer or
 // data do not fit; `notices` gets a line on settings that are not the checkpoint's.
 TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, const RunConfig& config,
-                      std::int64_t num_samples, std::vector<std::string>* notices);
+                      const DataIdentity& data, std::vector<std::string>* notices);
 
 // config.checkpoint.init_from: weights only. Returns a line on what was loaded and what was not.
 std::string load_initial_weights(TrainingProgram& program, const RunConfig& config);

@@ -10,7 +10,9 @@
 
 #include "config/run_config.h"
 #include "dataset/batch_stream.h"
+#include "dataset/image_source.h"
 #include "metrics/rows.h"
+#include "train/data_identity.h"
 #include "train/micro_batch.h"
 #include "train/training_program.h"
 
@@ -52,8 +54,7 @@ class RunData {
     virtual std::string summary() const = 0;
     // What was read and what was left out, a line for each part or file: for `mpt-train data`.
     virtual std::vector<std::string> findings() const { return {}; }
-    // What identifies the training set for a position in it.
-    virtual std::int64_t num_samples() const = 0;
+    virtual DataIdentity identity() const = 0;
     virtual std::vector<std::string> class_names() const { return {}; }
     virtual RunTokenizers tokenizers() const { return {}; }
     // Characters (code points) and bytes of text behind each target of the evaluation; 0: unknown.
@@ -73,14 +74,16 @@ class RunData {
 
 // What a checkpoint was trained with, and its weights mean something only with.
 struct TrainedWith {
+    std::string checkpoint;                      // where it lies, for messages; empty: there is none
     std::vector<std::string> class_names;        // which labels of pictures are counted in
     std::shared_ptr<const Tokenizer> tokenizer;  // in place of the one that the config or the text makes
+    ChannelStatistics normalization;             // in place of those of the training images; empty: unknown
+    bool only_evaluated = false;  // training samples are opened only where something is needed of them
 };
 
 // Error(kData), Error(kUsage).
 std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained = {});
-std::unique_ptr<RunData> open_image_data(const RunConfig& config,
-                                         const std::vector<std::string>& class_names);
+std::unique_ptr<RunData> open_image_data(const RunConfig& config, const TrainedWith& trained);
 std::unique_ptr<RunData> open_token_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
 std::unique_ptr<RunData> open_pair_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
 

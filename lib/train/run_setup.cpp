@@ -112,7 +112,7 @@ std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& t
         case ModelType::kResnet:
             break;
     }
-    return open_image_data(config, trained.class_names);
+    return open_image_data(config, trained);
 }
 
 void expect_batches(TrainingProgram& program, const RunData& data, const StreamPosition& start) {

@@ -8,6 +8,7 @@
 
 #include "config/run_config.h"
 #include "dataset/dataset.h"
+#include "dataset/image_source.h"
 #include "train/run_data.h"
 
 namespace mpt {
@@ -16,6 +17,10 @@ AugmentOptions augmentation_of(const AugmentConfig& config);
 SourceOptions source_options(const RunConfig& config, Split split);
 Batching batching_of(const RunConfig& config);
 StreamOptions training_stream(const RunConfig& config, const StreamPosition& start);
+// What pixels are shifted and scaled by: data.augment.normalize's, whose `auto` goes over the training set.
+ChannelStatistics normalization_of(const RunConfig& config, const ImageSource& train);
+// Random erasing fills with the mean.
+void set_erase_colour(StreamOptions& options, const std::vector<float>& mean);
 std::int64_t evaluation_batch(const RunConfig& config);
 
 // Tells the program every shape that will occur, short last batches included.

@@ -285,7 +285,7 @@ class TokenRunData : public RunData {
                            tokens_.origin);
     }
     std::vector<std::string> findings() const override;
-    std::int64_t num_samples() const override { return tokens_.train.num_tokens(); }
+    DataIdentity identity() const override { return {{tokens_.train.num_tokens(), 0}, {}}; }
     RunTokenizers tokenizers() const override { return {nullptr, tokens_.tokenizer}; }
     double characters_per_target() const override { return tokens_.characters_per_target; }
     double bytes_per_target() const override { return tokens_.bytes_per_target; }

@@ -77,16 +77,18 @@ StartedUpdate Trainer::start_update() {
     for (bool more = true; more;) {
         const FeedItem item = feed_->next();
         MPT_CHECK(item.batch != nullptr, "the data ended before the run");
+        const std::int64_t micro_step =
+            state_.micro_steps + static_cast<std::int64_t>(started.micro_steps.size());
         started.micro_steps.push_back(
-            program_->start_micro_step(*item.batch, {item.window_weight, state_.micro_steps}));
+            program_->start_micro_step(*item.batch, {item.window_weight, micro_step}));
         update.wait_ms += item.wait_ms;
         update.after = item.after;
         update.epoch = item.epoch + 1;
         more = !item.ends_update();
         watch_->after_micro_step(item.micro_index, !program_->known_nonfinite(started.micro_steps.back()),
                                  !more);
-        ++state_.micro_steps;
     }
+    state_.micro_steps += static_cast<std::int64_t>(started.micro_steps.size());
     started.control = program_->start_update();
     watch_->after_update();
     return started;
@@ -218,6 +220,7 @@ bool Trainer::is_due(const Duration& every) const {
 
 // Returns whether this is the best so far. When a signal cuts it short, it is made up for after a resume.
 bool Trainer::evaluate_now() {
+    state_.evaluation_due = true;  // until it is made, also where broken data ends it
     std::optional<EvaluationRow> evaluation =
         evaluate(*program_, *data_, WeightsToUse::kAverageIfThere, request_.stop, bleu_.get());
     state_.evaluation_due = !evaluation.has_value();
@@ -290,8 +293,9 @@ TrainResult train(const TrainRequest& request) {
     try {
         return trainer.run();
     } catch (const Error& error) {
-        trainer.record_failure(error);
-        throw;
+        const Error told = trainer.after_saving(error);
+        trainer.record_failure(told);
+        throw told;
     }
 }
 

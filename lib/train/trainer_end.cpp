@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "train/trainer_state.h"
 
 namespace mpt {
@@ -51,6 +52,7 @@ TrainResult Trainer::stopped() {
                   name, step(), last_checkpoint_.empty() ? "none" : last_checkpoint_,
                   directory_.config().string());
     result.summary = end("stopped", name).summary;
+    log_->note(result.message);  // the caller says it
     return result;
 }
 
@@ -88,11 +90,26 @@ SummaryRow Trainer::summary(const std::string& how, const std::string& reason) c
     return row;
 }
 
+Error Trainer::after_saving(const Error& error) {
+    if (error.code() != ExitCode::kData || !log_) return error;
+    try {
+        finish_updates();
+        if (step() == 0) return error;
+        if (saved_step_ != step() || state_.evaluation_due) save();
+    } catch (const Error&) {  // the first error is what matters
+        return error;
+    }
+    if (saved_step_ != step()) return error;
+    return Error(error.code(), fmt::format("{}; {} holds all {} updates: --resume goes on from it (within an "
+                                           "epoch only with the same files)",
+                                           error.what(), last_checkpoint_, step()));
+}
+
 void Trainer::record_failure(const Error& error) {
     if (!log_) return;
     try {
         log_->end_bar();
-        log_->error(error.what());
+        log_->error(error.code() == ExitCode::kData ? printable(error.what()) : error.what());
         log_->write(summary(error.code() == ExitCode::kDivergence ? "diverged" : "failed", error.what()));
     } catch (const Error&) {  // the disk is full: the first error says so
     }

@@ -68,7 +68,10 @@ bool Trainer::prepare() {
     check_supported(config_);
     start_ = find_start(directory_, request_.resume, request_.existing);
     TrainedWith trained;
-    if (start_.checkpoint) trained.tokenizer = tokenizer_of_checkpoint(start_.checkpoint->head.path.string());
+    if (start_.checkpoint) {
+        trained.tokenizer = tokenizer_of_checkpoint(start_.checkpoint->head.path.string());
+        trained.normalization = start_.checkpoint->state.normalization;
+    }
     data_ = open_data(config_, trained);
     if (must_stop()) return false;
     const StreamPosition position = start_.checkpoint ? start_.checkpoint->state.position : StreamPosition{};
@@ -141,18 +144,24 @@ void Trainer::announce() {
     if (!start_line_.empty()) log_->say(start_line_);
 }
 
+// What the weights mean something only with goes into every checkpoint.
+void Trainer::keep_meaning() {
+    state_.class_names = data_->class_names();
+    state_.normalization = {data_->description.mean, data_->description.std};
+}
+
 void Trainer::load_start() {
     state_.seed = config_.seed;
-    state_.num_samples = data_->num_samples();
-    state_.class_names = data_->class_names();
+    state_.data = data_->identity();
     if (!start_.checkpoint) {
         state_.control = program_->control();
+        keep_meaning();
         if (!config_.checkpoint.init_from.empty()) start_line_ = load_initial_weights(*program_, config_);
         return;
     }
-    state_ = restore(*program_, *start_.checkpoint, config_, state_.num_samples, &start_.notices);
+    state_ = restore(*program_, *start_.checkpoint, config_, state_.data, &start_.notices);
     check_classes(start_.checkpoint->head.path.string(), state_.class_names, data_->class_names());
-    state_.class_names = data_->class_names();
+    keep_meaning();
     elapsed_before_ = state_.elapsed;
     last_checkpoint_ = start_.checkpoint->head.path.string();
     if (start_.continues) saved_step_ = step();

@@ -53,12 +53,16 @@ class Trainer {
           rate_(config_.train.warmup_steps) {}
     TrainResult run();
     void record_failure(const Error& error);
+    // Data that turns out to be broken must not cost the updates before it: they are saved, and the error
+    // says where. Of an update that was under way only batch norm's running statistics are in there.
+    Error after_saving(const Error& error);
 
   private:
     bool prepare();
     void open_directory();
     void announce();
     void load_start();
+    void keep_meaning();
     void check_end() const;
     bool finished() const;
     StartedUpdate start_update();

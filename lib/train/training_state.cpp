@@ -1,5 +1,7 @@
 // TrainingState as JSON and back, field by field. Doubles come back to the bit: finite ones as shortest
 // round-trip decimals, the others as words.
+#include <fmt/core.h>
+
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -125,12 +127,35 @@ std::optional<EvaluationRow> evaluation_from(const Json& json) {
     return row;
 }
 
+std::string hex(std::uint64_t value) {
+    return value == 0 ? "" : fmt::format("{:016x}", value);
+}
+
+// Checkpoints of older versions have neither fingerprints nor constants.
+void data_from(const Json& json, TrainingState& state) {
+    state.data.training.num_samples = json.at("num_samples").get<std::int64_t>();
+    const Json data = json.value("data", Json::object());
+    const auto fingerprint = [&](const char* name) {
+        const std::string text = data.value(name, "");
+        return text.empty() ? 0 : std::stoull(text, nullptr, 16);
+    };
+    state.data.training.fingerprint = fingerprint("training_fingerprint");
+    state.data.validation = {data.value("num_validation", std::int64_t{0}),
+                             fingerprint("validation_fingerprint")};
+    state.class_names = json.at("class_names").get<std::vector<std::string>>();
+    const Json normalization = json.value("normalization", Json::object());
+    state.normalization.mean = normalization.value("mean", std::vector<float>());
+    state.normalization.stddev = normalization.value("std", std::vector<float>());
+    if (state.normalization.mean.size() != state.normalization.stddev.size())
+        throw std::invalid_argument("normalization: as many means as deviations are needed");
+}
+
 TrainingState state_from(const Json& json) {
     TrainingState state;
     state.seed = json.at("seed").get<std::uint64_t>();
     state.position.epoch = json.at("epoch").get<std::int64_t>();
     state.position.offset = json.at("offset").get<std::int64_t>();
-    state.num_samples = json.at("num_samples").get<std::int64_t>();
+    data_from(json, state);
     state.control = control_from(json.at("control"));
     state.micro_steps = json.at("micro_steps").get<std::int64_t>();
     state.nonfinite_losses = json.at("nonfinite_losses").get<std::int64_t>();
@@ -144,7 +169,6 @@ TrainingState state_from(const Json& json) {
     state.evaluation_due = json.at("evaluation_due").get<bool>();
     state.evaluation = evaluation_from(json.at("evaluation"));
     state.elapsed = real(json.at("elapsed"));
-    state.class_names = json.at("class_names").get<std::vector<std::string>>();
     return state;
 }
 
@@ -155,7 +179,10 @@ std::string to_json(const TrainingState& state) {
     json["seed"] = state.seed;
     json["epoch"] = state.position.epoch;
     json["offset"] = state.position.offset;
-    json["num_samples"] = state.num_samples;
+    json["num_samples"] = state.data.training.num_samples;
+    json["data"] = {{"training_fingerprint", hex(state.data.training.fingerprint)},
+                    {"num_validation", state.data.validation.num_samples},
+                    {"validation_fingerprint", hex(state.data.validation.fingerprint)}};
     json["control"] = control_json(state.control);
     json["micro_steps"] = state.micro_steps;
     json["nonfinite_losses"] = state.nonfinite_losses;
@@ -170,6 +197,7 @@ std::string to_json(const TrainingState& state) {
     json["evaluation"] = evaluation_json(state.evaluation);
     json["elapsed"] = real(state.elapsed);
     json["class_names"] = state.class_names;
+    json["normalization"] = {{"mean", state.normalization.mean}, {"std", state.normalization.stddev}};
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

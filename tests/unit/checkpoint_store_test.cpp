@@ -21,7 +21,7 @@ TrainingState state_at(std::int64_t step) {
     TrainingState state;
     state.seed = 0xFFFFFFFFFFFFFFFFull;
     state.position = {3, 17};
-    state.num_samples = 1000;
+    state.data = {{1000, 0xfedcba9876543210u}, {300, 7}};
     state.control.attempted = step;
     state.control.applied = step - 2;
     state.control.skipped = 2;
@@ -35,6 +35,7 @@ TrainingState state_at(std::int64_t step) {
     state.loss = {std::numeric_limits<double>::quiet_NaN(), 3};
     state.best = {0.75, 200, 1, 0.5};
     state.class_names = {"T-shirt", "Ö \"图片\""};
+    state.normalization = {{0.1f, 1.0f / 3}, {0.7f, 1e-7f}};
     return state;
 }
 
@@ -64,6 +65,10 @@ TEST_CASE("the state comes back field by field, non-finite numbers included") {
     CHECK(std::isnan(back.loss.sum));
     CHECK(back.loss.count == 3);
     CHECK(back.class_names == state.class_names);
+    CHECK(back.data.training.fingerprint == 0xfedcba9876543210u);
+    CHECK(back.data.validation.num_samples == 300);
+    CHECK(back.normalization.mean == state.normalization.mean);
+    CHECK(back.normalization.stddev == state.normalization.stddev);
     CHECK(to_json(back) == to_json(state));
     CHECK_THAT(test::error_of(ExitCode::kCheckpoint, [] { training_state_from_json("{}", "state.json"); }),
                Catch::StartsWith("state.json: "));

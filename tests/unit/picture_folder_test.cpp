@@ -121,6 +121,33 @@ TEST_CASE("H13: broken pictures stop the run by name, or are skipped and counted
     CHECK(std::adjacent_find(seen.begin(), seen.end(), std::greater_equal<>()) == seen.end());
 }
 
+TEST_CASE("skipping broken pictures does not lose a class unsaid") {
+    const DataFolder folder;
+    write_class(folder, "train/a", 3, 30);
+    for (const char* name : {"train/b/x.jpg", "train/b/y.jpg"}) folder.write(name, std::string("no picture"));
+    SourceOptions options = folder_options(folder, 2);
+    options.broken = BrokenFiles::kSkip;
+    CHECK_THAT(error_of(ExitCode::kData, [&] { open_source(options); }),
+               Catch::Contains("every picture of these classes is broken: b; replace them") &&
+                   Catch::Contains("data.empty_classes: allow"));
+    options.empty_classes = EmptyClasses::kAllow;
+    const OpenedSource opened = open_source(options);
+    CHECK(opened.source->num_samples() == 3);
+    CHECK(any_contains(opened.notices, "every picture of these classes is broken: b"));
+}
+
+TEST_CASE("a picture that vanishes after all were decoded is told to be put back") {
+    const DataFolder folder;
+    write_class(folder, "train/a", 2, 30);
+    SourceOptions options = folder_options(folder, 1);
+    options.broken = BrokenFiles::kSkip;
+    const auto source = open_source(options).source;
+    folder.remove("train/a/p1.jpg");
+    CHECK_THAT(error_of(ExitCode::kData, [&] { image_of(*source, 1); }),
+               Catch::Contains("train/a/p1.jpg: ") && Catch::Contains("put it back") &&
+                   !Catch::Contains("data.broken"));
+}
+
 TEST_CASE("H14: all orientation tags give the same sample") {
     const DataFolder folder;
     fs::create_directories(folder.file("train/a"));
@@ -197,12 +224,27 @@ TEST_CASE("H18 and relatives: nothing there is exit 3 with the path") {
     CHECK_THAT(reason(Split::kTrain), Catch::Contains("link to a folder above"));
 }
 
+TEST_CASE("what cannot be looked at is not missing, and an empty class is named before their count") {
+    const DataFolder folder;
+    write_class(folder, "val/a", 1, 1);
+    fs::create_symlink("train", folder.file("train"));  // a ring, as unreadable to root as to anybody
+    SourceOptions options = folder_options(folder, 2);
+    options.if_missing = MissingData::kSynthetic;
+    CHECK_THAT(error_of(ExitCode::kData, [&] { open_source(options); }),
+               Catch::Contains("/train: cannot be read: "));
+    fs::remove(folder.file("train"));
+    for (const char* name : {"train/a", "train/b"}) write_class(folder, name, 1, 1);
+    fs::create_directories(folder.file("train/extra"));
+    CHECK_THAT(error_of(ExitCode::kData, [&] { open_source(options); }),
+               Catch::Contains("train/extra: the class has no pictures"));
+}
+
 TEST_CASE("evaluation maps classes by name") {
     const DataFolder folder;
     for (const char* name : {"train/a", "train/b", "train/c", "test/c"}) write_class(folder, name, 2, 10);
     const OpenedSource test = open_source(folder_options(folder, 3, Split::kTest));
     CHECK(labels_of(*test.source) == std::vector<int>{2, 2});
-    CHECK(any_contains(test.notices, "test/a: the class has no pictures"));
+    CHECK(any_contains(test.notices, "test: no pictures of 2 of the 3 classes: a, b"));
     SourceOptions trained = folder_options(folder, 3, Split::kTest);
     trained.class_names = {"c", "b", "a"};
     CHECK(labels_of(*open_source(trained).source) == std::vector<int>{0, 0});

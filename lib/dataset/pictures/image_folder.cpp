@@ -55,6 +55,10 @@ class ImageFolder final : public PictureStore {
         const Entry& at = entry(index);
         return root_ + "/" + class_names_[static_cast<std::size_t>(at.label)] + "/" + name_of(at);
     }
+    std::string key(std::int64_t index) const override {
+        const Entry& at = entry(index);
+        return class_names_[static_cast<std::size_t>(at.label)] + "/" + name_of(at) + "/";
+    }
     std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const override {
         return OpenFile(name(index)).read_whole(buffer);
     }
@@ -166,12 +170,18 @@ void note_names(const std::string& root, const Classes& classes, std::vector<std
 
 std::string split_folder(const SourceOptions& options) {
     const fs::path path = fs::absolute(options.path).lexically_normal();
-    std::error_code ignored;
-    if (options.split == Split::kTrain) {
-        return fs::is_directory(path / "train", ignored) ? (path / "train").string() : "";
+    const std::vector<std::string> names = options.split == Split::kTrain
+                                               ? std::vector<std::string>{"train"}
+                                               : std::vector<std::string>{"val", "test", "validation"};
+    for (const std::string& name : names) {
+        const std::string folder = (path / name).string();
+        std::error_code error;
+        const fs::file_status status = fs::status(folder, error);
+        if (status.type() == fs::file_type::directory) return folder;
+        // What cannot be looked at is not missing.
+        if (error && status.type() != fs::file_type::not_found)
+            throw Error(ExitCode::kData, folder + ": cannot be read: " + error.message());
     }
-    for (const char* name : {"val", "test", "validation"})
-        if (fs::is_directory(path / name, ignored)) return (path / name).string();
     return "";
 }
 
@@ -187,22 +197,50 @@ std::vector<std::string> wanted_classes(const SourceOptions& options, const Clas
 
 void check_sizes(const std::string& root, const SourceOptions& options, const std::vector<std::string>& names,
                  const std::vector<std::int64_t>& sizes, std::vector<std::string>& notices) {
+    std::vector<std::string> empty;
     for (std::size_t c = 0; c < names.size(); ++c) {
         if (sizes[c] > 0) continue;
+        empty.push_back(names[c]);
+        if (options.split != Split::kTrain) continue;
         const std::string what = root + "/" + names[c] + ": the class has no pictures";
-        if (options.empty_classes == EmptyClasses::kError && options.split == Split::kTrain)
+        if (options.empty_classes == EmptyClasses::kError)
             throw Error(ExitCode::kData, what + "; remove the folder, or set data.empty_classes: allow");
         notices.push_back(what);
     }
+    if (!empty.empty() && options.split != Split::kTrain)  // an evaluation may be on some classes only
+        notices.push_back(root + ": no pictures of " + std::to_string(empty.size()) + " of the " +
+                          std::to_string(names.size()) + " classes: " + print_classes(empty));
 }
 
 }  // namespace
 
-void check_class_count(const std::string& origin, std::size_t found, std::int64_t num_classes) {
-    if (num_classes == 0 || static_cast<std::int64_t>(found) == num_classes) return;
-    throw Error(ExitCode::kData, origin + ": has " + std::to_string(found) +
-                                     " classes, model.num_classes is " + std::to_string(num_classes) +
-                                     "; set model.num_classes: " + std::to_string(found));
+std::string print_classes(const std::vector<std::string>& names) {
+    constexpr std::size_t kMost = 20;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i > 0 ? ", " : "") + names[i];
+    if (names.size() > kMost) text += ", and " + std::to_string(names.size() - kMost) + " more";
+    return text;
+}
+
+void check_class_count(const std::string& origin, const std::vector<std::string>& names,
+                       const SourceOptions& options) {
+    if (options.num_classes == 0 || static_cast<std::int64_t>(names.size()) == options.num_classes) return;
+    const std::string count = std::to_string(names.size());
+    const std::string whose = options.class_names_from.empty()
+                                  ? origin + ": has "
+                                  : options.class_names_from + ": was trained with ";
+    throw Error(ExitCode::kData, whose + count + " classes (" + print_classes(names) +
+                                     "), model.num_classes is " + std::to_string(options.num_classes) +
+                                     "; set model.num_classes: " + count);
+}
+
+void refuse_unknown_class(const std::string& place, const std::vector<std::string>& known,
+                          const SourceOptions& options) {
+    const std::string whose = options.class_names_from.empty()
+                                  ? "the training data has no class of this name"
+                                  : options.class_names_from + " was trained without a class of this name";
+    throw Error(ExitCode::kData, place + ": " + whose + "; rename it to one of its classes (" +
+                                     print_classes(known) + "), or leave it out");
 }
 
 std::string missing_image_folder(const SourceOptions& options) {
@@ -224,12 +262,14 @@ OpenedStore open_image_folder(const SourceOptions& options) {
     for (const std::string& name : own.names)
         if (!std::binary_search(names.begin(), names.end(), name) &&
             std::find(names.begin(), names.end(), name) == names.end())
-            throw Error(ExitCode::kData, root + "/" + name + ": the training data has no class of this name");
-    check_class_count(opened.origin, names.size(), options.num_classes);
+            refuse_unknown_class(root + "/" + name, names, options);
     auto folder = std::make_unique<ImageFolder>(root);
     std::vector<std::int64_t> sizes;
     folder->index(names, sizes);
+    if (folder->size() == 0 && options.split != Split::kTrain)
+        throw Error(ExitCode::kData, root + ": has 0 pictures");
     check_sizes(root, options, names, sizes, opened.notices);
+    check_class_count(opened.origin, names, options);
     if (folder->num_hidden() > 0)
         opened.notices.push_back(root + ": " + std::to_string(folder->num_hidden()) +
                                  " hidden files in class folders, ignored");

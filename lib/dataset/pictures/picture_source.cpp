@@ -7,9 +7,11 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "dataset/pictures/picture_reader.h"
 #include "dataset/pictures/resize.h"
 #include "dataset/sample_augmenter.h"
+#include "dataset/text/unicode.h"
 #include "dataset/worker_threads.h"
 
 namespace mpt {
@@ -95,8 +97,9 @@ class PictureSampleMaker final : public SampleMaker {
         try {
             prepare(index, sample, epoch, augmenter_.input(out));
         } catch (const Error& error) {
-            throw Error(error.code(), source_.store().name(index) + ": " + error.what() +
-                                          "; remove it, or set data.broken: skip");
+            const bool broken = error.code() == ExitCode::kData;
+            throw Error(error.code(), printable(source_.store().name(index) + ": " + error.what()) +
+                                          (broken ? std::string("; ") + source_.remedy() : ""));
         }
         augmenter_.finish(epoch, sample, out);
     }
@@ -147,11 +150,12 @@ struct PictureSource::Idle {
 };
 
 PictureSource::PictureSource(ImageSetInfo info, std::unique_ptr<PictureStore> store, std::int64_t resize,
-                             std::vector<std::uint32_t> samples)
+                             std::vector<std::uint32_t> samples, BrokenFiles broken)
     : ImageSource(std::move(info)),
       store_(std::move(store)),
       resize_(resize),
       samples_(std::move(samples)),
+      broken_(broken),
       idle_(std::make_unique<Idle>()) {
     MPT_CHECK(num_samples() ==
               (samples_.empty() ? store_->size() : static_cast<std::int64_t>(samples_.size())));
@@ -159,6 +163,23 @@ PictureSource::PictureSource(ImageSetInfo info, std::unique_ptr<PictureStore> st
 }
 
 PictureSource::~PictureSource() = default;
+
+const char* PictureSource::remedy() const {
+    return broken_ == BrokenFiles::kSkip
+               ? "it was whole when the data was opened: put it back, or start anew without it"
+               : "remove it, or set data.broken: skip";
+}
+
+std::uint64_t PictureSource::fingerprint() const {
+    std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+    const auto add = [&](std::uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3u; };
+    for (std::int64_t i = 0; i < num_samples(); ++i) {
+        for (const char c : store_->key(stored_index(i))) add(static_cast<std::uint8_t>(c));
+        for (auto label = static_cast<std::uint32_t>(this->label(i)), byte = 0u; byte < 4; ++byte)
+            add(static_cast<std::uint8_t>(label >> 8 * byte));
+    }
+    return hash != 0 ? hash : 1;
+}
 
 std::unique_ptr<SampleMaker> PictureSource::make_sample_maker(const AugmentOptions& augment,
                                                               std::uint64_t seed) const {
@@ -200,7 +221,7 @@ std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_thread
                 reader.decode({0, 0, header.height, header.width}, 8, 3, pixels);
             } catch (const Error& error) {
                 const std::lock_guard lock(mutex);
-                broken.push_back({i, store.name(i) + ": " + error.what()});
+                broken.push_back({i, printable(store.name(i) + ": " + error.what())});
             }
         }
     };
@@ -211,6 +232,34 @@ std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_thread
 }
 
 namespace {
+
+// Skipping must not lose a whole class unsaid.
+void check_lost_classes(const PictureStore& store, const std::vector<std::uint32_t>& kept,
+                        const SourceOptions& options, const std::string& origin,
+                        std::vector<std::string>& notices) {
+    const std::vector<std::string>& names = store.class_names();
+    std::vector<std::int64_t> all(names.size()), left(names.size());
+    for (std::int64_t i = 0; i < store.size(); ++i) ++all[static_cast<std::size_t>(store.label(i))];
+    for (const std::uint32_t i : kept) ++left[static_cast<std::size_t>(store.label(i))];
+    std::vector<std::string> lost;
+    for (std::size_t c = 0; c < names.size(); ++c)
+        if (all[c] > 0 && left[c] == 0) lost.push_back(names[c]);
+    if (lost.empty()) return;
+    const std::string what = origin + ": every picture of these classes is broken: " + print_classes(lost);
+    if (options.split == Split::kTrain && options.empty_classes == EmptyClasses::kError)
+        throw Error(ExitCode::kData, what +
+                                         "; replace them (mpt-train data --check names them), remove the "
+                                         "classes, or set data.empty_classes: allow");
+    notices.push_back(what);
+}
+
+// A checkpoint holds the names as JSON, which is UTF-8.
+void check_class_names(const std::vector<std::string>& names, const std::string& origin) {
+    for (const std::string& name : names)
+        if (find_invalid_utf8(name) != std::string::npos)
+            throw Error(ExitCode::kData, origin + ": the name of class " + printable(name) +
+                                             " is not UTF-8, a checkpoint could not hold it; rename it");
+}
 
 // All pictures but the broken ones; empty when that is all.
 std::vector<std::uint32_t> sound_pictures(const PictureStore& store, const SourceOptions& options,
@@ -230,6 +279,7 @@ std::vector<std::uint32_t> sound_pictures(const PictureStore& store, const Sourc
     }
     const std::string count = std::to_string(broken.size()) + " bad files";
     if (kept.empty()) throw Error(ExitCode::kData, origin + ": " + count + " and no other");
+    check_lost_classes(store, kept, options, origin, notices);
     notices.push_back(origin + ": " + count + " skipped, " + std::to_string(kept.size()) +
                       " used per epoch (data.broken: skip)");
     return kept;
@@ -259,6 +309,7 @@ std::unique_ptr<ImageSource> open_pictures(const SourceOptions& options, std::ve
     OpenedStore opened =
         options.type == SourceType::kShards ? open_shards(options) : open_image_folder(options);
     notices.insert(notices.end(), opened.notices.begin(), opened.notices.end());
+    check_class_names(opened.store->class_names(), opened.origin);
     const ImageGeometry& g = options.geometry;
     MPT_CHECK(g.height >= 1 && g.width >= 1);
     if (g.channels != 1 && g.channels != 3)
@@ -274,7 +325,7 @@ std::unique_ptr<ImageSource> open_pictures(const SourceOptions& options, std::ve
     info.num_classes = static_cast<std::int64_t>(info.class_names.size());
     const std::int64_t resize = std::max({options.resize, g.height, g.width});
     return std::make_unique<PictureSource>(std::move(info), std::move(opened.store), resize,
-                                           std::move(samples));
+                                           std::move(samples), options.broken);
 }
 
 }  // namespace mpt

@@ -21,12 +21,14 @@ struct BrokenPicture {
 
 class PictureSource final : public ImageSource {
   public:
-    // `samples`: which pictures of the store, in order; empty: all.
+    // `samples`: which pictures of the store, in order; empty: all. `broken`: skip where they were all
+    // decoded before, for what is said of one that fails.
     PictureSource(ImageSetInfo info, std::unique_ptr<PictureStore> store, std::int64_t resize,
-                  std::vector<std::uint32_t> samples);
+                  std::vector<std::uint32_t> samples, BrokenFiles broken);
     ~PictureSource() override;
 
     const PictureStore& store() const { return *store_; }
+    const char* remedy() const;  // for a picture that cannot be used
     std::int64_t resize() const { return resize_; }
     std::int64_t stored_index(std::int64_t index) const {
         return samples_.empty() ? index : samples_[static_cast<std::size_t>(index)];
@@ -34,6 +36,7 @@ class PictureSource final : public ImageSource {
 
     void copy_image(std::int64_t index, std::uint8_t* out) const override;
     std::int32_t label(std::int64_t index) const override { return store_->label(stored_index(index)); }
+    std::uint64_t fingerprint() const override;
     std::unique_ptr<SampleMaker> make_sample_maker(const AugmentOptions& augment,
                                                    std::uint64_t seed) const override;
     std::int64_t samples_at_once() const override { return 4; }
@@ -47,6 +50,7 @@ class PictureSource final : public ImageSource {
     std::unique_ptr<PictureStore> store_;
     std::int64_t resize_;
     std::vector<std::uint32_t> samples_;
+    BrokenFiles broken_;
     std::unique_ptr<Idle> idle_;
 };
 

@@ -23,6 +23,8 @@ class PictureStore {
     virtual std::int64_t size() const = 0;
     virtual std::int32_t label(std::int64_t index) const = 0;
     virtual std::string name(std::int64_t index) const = 0;  // for messages: a path
+    // What tells the picture from others of its data set, wherever that lies.
+    virtual std::string key(std::int64_t index) const = 0;
     // The bytes of the picture, in `buffer`, which grows as needed. Throws Error(kData) with what is wrong,
     // without the name. Safe from many threads.
     virtual std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const = 0;
@@ -68,6 +70,12 @@ class OpenFile {
 };
 
 // Refuses class counts that differ from the config's; 0: any.
-void check_class_count(const std::string& origin, std::size_t found, std::int64_t num_classes);
+void check_class_count(const std::string& origin, const std::vector<std::string>& names,
+                       const SourceOptions& options);
+// A class (its folder or name, as messages call it) that is not among those that labels count in.
+[[noreturn]] void refuse_unknown_class(const std::string& place, const std::vector<std::string>& known,
+                                       const SourceOptions& options);
+// "a, b, c"; of many the first 20.
+std::string print_classes(const std::vector<std::string>& names);
 
 }  // namespace mpt

@@ -61,6 +61,11 @@ class Shards final : public PictureStore {
     std::string name(std::int64_t index) const override {
         return path_of(shard_of(index)) + ": picture at byte " + std::to_string(picture(index).offset);
     }
+    std::string key(std::int64_t index) const override {
+        const ShardPicture& at = picture(index);
+        return index_.shards[shard_of(index)].file + " " + std::to_string(at.offset) + " " +
+               std::to_string(at.size) + " ";
+    }
     std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const override {
         const ShardPicture& at = picture(index);
         const std::size_t shard = shard_of(index);
@@ -121,7 +126,8 @@ void check_files(const std::string& folder, const ShardIndex& index) {
 }
 
 // Labels count in `wanted`; the shards may have been packed from other class folders.
-void map_classes(const std::string& folder, const std::vector<std::string>& wanted, ShardIndex& index) {
+void map_classes(const std::string& folder, const std::vector<std::string>& wanted,
+                 const SourceOptions& options, ShardIndex& index) {
     if (wanted.empty() || wanted == index.class_names) return;
     std::vector<std::int32_t> place;
     for (const std::string& name : index.class_names) {
@@ -131,9 +137,9 @@ void map_classes(const std::string& folder, const std::vector<std::string>& want
     for (ShardPicture& picture : index.pictures) {
         const std::int32_t label = place[static_cast<std::size_t>(picture.label)];
         if (label < 0)
-            throw Error(ExitCode::kData, folder + ": class " +
-                                             index.class_names[static_cast<std::size_t>(picture.label)] +
-                                             ": the training data has no class of this name");
+            refuse_unknown_class(
+                folder + ": class " + index.class_names[static_cast<std::size_t>(picture.label)], wanted,
+                options);
         picture.label = label;
     }
     index.class_names = wanted;
@@ -171,8 +177,8 @@ OpenedStore open_shards(const SourceOptions& options) {
         const ShardFolder training = find_shards(train);
         if (!training.files.empty()) wanted = read_index(training, options.num_classes, ignored).class_names;
     }
-    map_classes(found.folder, wanted, index);
-    check_class_count(opened.origin, index.class_names.size(), options.num_classes);
+    map_classes(found.folder, wanted, options, index);
+    check_class_count(opened.origin, index.class_names, options);
     if (index.pictures.empty()) throw Error(ExitCode::kData, found.folder + ": has 0 pictures");
     if (index.pictures.size() > 0x7fffffff)
         throw Error(ExitCode::kData, found.folder + ": has more than 2147483647 pictures");
