@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -26,12 +28,13 @@ struct DataWords {
     ConfigOptions config;
     bool check = false, bench = false;
     int show = 0;
-    double seconds = 20;
+    std::string seconds = "20";
     std::string out = ".";
 };
 
 OpenedSource open_split(const RunConfig& config, Split split) {
     SourceOptions options = source_options(config, split);
+    options.stop = stop_by_signals();
     OpenedSource opened = open_source(options);
     if (!opened.warning.empty()) fmt::print("{}\n", opened.warning);
     for (const std::string& notice : opened.notices) fmt::print("{}\n", notice);
@@ -41,26 +44,57 @@ OpenedSource open_split(const RunConfig& config, Split split) {
     return opened;
 }
 
+struct Faults {
+    std::int64_t pictures = 0, shards = 0;
+};
+
 // Decodes every picture of a split; what is not a picture was checked when it was opened.
-std::int64_t check_split(const RunConfig& config, Split split) {
+void check_split(const RunConfig& config, Split split, Faults& all) {
     RunConfig whole = config;
     whole.data.broken = OnBroken::kStop;  // every broken one is found and named below
     whole.data.train_limit.reset();
     whole.data.eval_limit.reset();
     const OpenedSource opened = open_split(whole, split);
-    std::int64_t num_faults = 0;
+    Faults own;
     if (const auto* pictures = dynamic_cast<const PictureSource*>(opened.source.get())) {
-        for (const BrokenPicture& broken : find_broken(pictures->store(), num_threads(config))) {
+        for (const BrokenPicture& broken :
+             find_broken(pictures->store(), num_threads(config), stop_by_signals())) {
             fmt::print("{}\n", broken.message);
-            ++num_faults;
+            ++own.pictures;
         }
-        for (const std::string& fault : pictures->store().checksum_faults()) {
+        for (const std::string& fault : pictures->store().checksum_faults(stop_by_signals())) {
             fmt::print("{}\n", fault);
-            ++num_faults;
+            ++own.shards;
         }
     }
-    fmt::print("{}: {} faults\n", split == Split::kTrain ? "train" : "test", num_faults);
-    return num_faults;
+    fmt::print("{}: {} faults\n", split == Split::kTrain ? "train" : "test", own.pictures + own.shards);
+    all.pictures += own.pictures;
+    all.shards += own.shards;
+}
+
+void refuse(const Faults& faults) {
+    std::string text;
+    if (faults.pictures > 0)
+        text = fmt::format("{} broken files; remove them, or train with data.broken: skip", faults.pictures);
+    if (faults.shards > 0)
+        text += fmt::format("{}{} shards with another checksum than the index's; copy them again",
+                            text.empty() ? "" : "; ", faults.shards);
+    if (!text.empty()) throw Error(ExitCode::kData, text);
+}
+
+// Whole or, with the reason, not at all.
+void save_sheet(const std::string& path, const std::vector<std::uint8_t>& png) {
+    std::FILE* file = std::fopen((path + ".partial").c_str(), "wb");
+    bool written = file != nullptr && std::fwrite(png.data(), 1, png.size(), file) == png.size();
+    int reason = errno;
+    if (file != nullptr && std::fclose(file) != 0 && written) {
+        reason = errno;
+        written = false;
+    }
+    if (written && std::rename((path + ".partial").c_str(), path.c_str()) == 0) return;
+    if (written) reason = errno;
+    std::remove((path + ".partial").c_str());
+    throw Error(ExitCode::kResource, path + ": cannot be written: " + std::strerror(reason));
 }
 
 // Augmented samples of the first epoch side by side, a thin line between them.
@@ -84,6 +118,7 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     const Batch* batch = nullptr;
     for (std::int64_t i = 0, at = 0; i < num; ++i, ++at) {
         if (batch == nullptr || at == batch->count) {
+            leave_if(stop_by_signals());
             batch = stream.next().batch;
             at = 0;
         }
@@ -96,10 +131,7 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     const std::vector<std::uint8_t> png = encode_png(sheet.view());
     fs::create_directories(folder);
     const std::string path = (fs::absolute(folder) / "samples.png").lexically_normal().string();
-    std::FILE* file = std::fopen(path.c_str(), "wb");
-    const bool written = file != nullptr && std::fwrite(png.data(), 1, png.size(), file) == png.size();
-    if (file == nullptr || std::fclose(file) != 0 || !written)
-        throw Error(ExitCode::kResource, path + ": cannot be written");
+    save_sheet(path, png);
     fmt::print("{} samples of the first epoch: {}\n", num, path);
 }
 
@@ -111,7 +143,7 @@ double resident_mib() {
 }
 
 // Runs the training stream alone, epoch after epoch, for some seconds.
-void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
+void measure(const RunConfig& config, double seconds, const AskStop& stop) {
     const OpenedSource opened = open_split(config, Split::kTrain);
     StreamOptions options = training_stream(config, {});
     options.end_epoch = -1;
@@ -121,7 +153,7 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     const double begin = now_seconds();
     std::int64_t images = 0, batches = 0, epoch = 0, first = 0;
     double at = begin, first_mib = 0;
-    while (at - begin < seconds && stop.asked() == 0) {
+    while (at - begin < seconds && !stop()) {
         const Batch& batch = *stream.next().batch;
         images += batch.count;
         ++batches;
@@ -138,6 +170,7 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     if (epoch > first && first > 0)
         fmt::print("memory: {:.1f} MiB resident after epoch {}, {:.1f} MiB after epoch {}\n", first_mib,
                    first, resident_mib(), epoch);
+    leave_if(stop, "stopped before the measurement's end");
 }
 
 }  // namespace
@@ -154,25 +187,21 @@ int data_command(const std::vector<std::string>& arguments) {
     app.add_option("--out", words.out, "folder of samples.png; default: the working directory")
         ->type_name("DIR");
     app.add_flag("--bench", words.bench, "measure the images/s of the training loader alone");
-    app.add_option("--seconds", words.seconds, "how long to measure; default 20")
-        ->type_name("S")
-        ->check(CLI::Range(0.1, 3600.0));
+    app.add_option("--seconds", words.seconds, "how long to measure; default 20")->type_name("S");
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+    const double seconds = real_of("--seconds", words.seconds, 0.1, 3600);
     const ReadConfig read = words.config.read();
-    const StopFlag& stop = catch_stop_signals();
+    const AskStop stop = stop_by_signals();
     if (!words.check && words.show == 0 && !words.bench) {
         for (const Split split : {Split::kTrain, Split::kTest}) open_split(read.config, split);
         return 0;
     }
-    std::int64_t num_faults = 0;
+    Faults faults;
     if (words.check)
-        for (const Split split : {Split::kTrain, Split::kTest}) num_faults += check_split(read.config, split);
-    if (num_faults > 0)
-        throw Error(ExitCode::kData, std::to_string(num_faults) +
-                                         " broken files; remove them, or train with "
-                                         "data.broken: skip");
+        for (const Split split : {Split::kTrain, Split::kTest}) check_split(read.config, split, faults);
+    refuse(faults);
     if (words.show > 0) show_samples(read.config, words.show, words.out);
-    if (words.bench) measure(read.config, words.seconds, stop);
+    if (words.bench) measure(read.config, seconds, stop);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "commands.h"
 #include "core/error.h"
+#include "stop_signals.h"
 
 namespace {
 
@@ -91,6 +92,10 @@ int main(int argc, char** argv) {
     share_heap_if_limited();
     try {
         return check_output(dispatch({argv + 1, argv + argc}));
+    } catch (const mpt::Stopped& stopped) {
+        const int signal = mpt::app::catch_stop_signals().asked();
+        return report(stopped.what() + std::string(signal == SIGTERM ? " (SIGTERM)" : " (SIGINT)"),
+                      128 + signal);
     } catch (const mpt::Error& error) {
         return report(error.what(), static_cast<int>(error.code()));
     } catch (const std::filesystem::filesystem_error& error) {

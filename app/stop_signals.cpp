@@ -26,4 +26,8 @@ const StopFlag& catch_stop_signals() {
     return flag;
 }
 
+AskStop stop_by_signals() {
+    return ask(&catch_stop_signals());
+}
+
 }  // namespace mpt::app

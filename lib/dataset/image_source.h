@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataset/sample_maker.h"
+#include "dataset/stop.h"
 
 namespace mpt {
 
@@ -67,7 +68,7 @@ struct ChannelStatistics {
 };
 
 // Exact for up to 256 MiB of pixels; above that from evenly spaced samples of that size.
-ChannelStatistics channel_statistics(const ImageSource& source);
+ChannelStatistics channel_statistics(const ImageSource& source, const AskStop& stop = {});
 
 enum class SourceType { kIdx, kCifar10, kImageFolder, kShards, kSynthetic };
 enum class Split { kTrain, kTest };
@@ -93,6 +94,7 @@ struct SourceOptions {
     EmptyClasses empty_classes = EmptyClasses::kError;
     std::vector<std::string> class_names;  // that labels count in; empty: those of the training set
     int num_threads = 1;                   // for decoding all
+    AskStop stop;                          // asked while all are decoded, or archives are read through
 };
 
 struct OpenedSource {

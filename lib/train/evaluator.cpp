@@ -73,8 +73,13 @@ std::vector<std::string> trained_class_names(const std::string& checkpoint) {
 std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
                                                  const StopFlag* stop) {
     check_supported(config);
-    const std::unique_ptr<RunData> data =
-        open_data(config, {trained_class_names(checkpoint), tokenizer_of_checkpoint(checkpoint)});
+    std::unique_ptr<RunData> data;
+    try {
+        data = open_data(config, {trained_class_names(checkpoint), tokenizer_of_checkpoint(checkpoint)},
+                         ask(stop));
+    } catch (const Stopped&) {
+        return std::nullopt;
+    }
     TrainingProgram program(config, data->description, num_threads(config));
     expect_batches(program, *data, {});
     program.check_fits(program.available_bytes());

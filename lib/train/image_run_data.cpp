@@ -12,7 +12,7 @@ namespace mpt {
 namespace {
 
 // The config's constants, one for all channels or one a channel, or those of the data set.
-ChannelStatistics normalization(const RunConfig& config, const ImageSource& train) {
+ChannelStatistics normalization(const RunConfig& config, const ImageSource& train, const AskStop& stop) {
     const NormalizeConfig& normalize = config.data.augment.normalize;
     const auto channels = static_cast<std::size_t>(train.geometry().channels);
     if (normalize.kind == NormalizeKind::kOff)
@@ -22,8 +22,9 @@ ChannelStatistics normalization(const RunConfig& config, const ImageSource& trai
         // images.
         SourceOptions whole = source_options(config, Split::kTrain);
         whole.limit = 0;
+        whole.stop = stop;
         ChannelStatistics statistics =
-            channel_statistics(config.data.train_limit ? *open_source(whole).source : train);
+            channel_statistics(config.data.train_limit ? *open_source(whole).source : train, stop);
         // A channel of one value has no spread: it is only shifted.
         for (float& deviation : statistics.stddev) deviation = deviation > 0 ? deviation : 1.0f;
         return statistics;
@@ -83,7 +84,7 @@ class ImageFeed : public BatchFeed {
 
 class ImageRunData : public RunData {
   public:
-    ImageRunData(const RunConfig& config, const std::vector<std::string>& class_names);
+    ImageRunData(const RunConfig& config, const std::vector<std::string>& class_names, const AskStop& stop);
 
     Unit unit() const override { return Unit::kImages; }
     std::string summary() const override {
@@ -128,23 +129,25 @@ class ImageRunData : public RunData {
         const StreamOptions training = training_stream(config_, {});
         return evaluation_stream(evaluation_batch(config_), training.workers, training.prefetch);
     }
-    void open_sources(const std::vector<std::string>& class_names);
-    void describe();
+    void open_sources(const std::vector<std::string>& class_names, const AskStop& stop);
+    void describe(const AskStop& stop);
 
     RunConfig config_;
     std::unique_ptr<ImageSource> train_, test_;
 };
 
-ImageRunData::ImageRunData(const RunConfig& config, const std::vector<std::string>& class_names)
+ImageRunData::ImageRunData(const RunConfig& config, const std::vector<std::string>& class_names,
+                           const AskStop& stop)
     : config_(config) {
-    open_sources(class_names);
-    describe();
+    open_sources(class_names, stop);
+    describe(stop);
 }
 
-void ImageRunData::open_sources(const std::vector<std::string>& class_names) {
+void ImageRunData::open_sources(const std::vector<std::string>& class_names, const AskStop& stop) {
     const auto open = [&](Split split) {
         SourceOptions options = source_options(config_, split);
         options.class_names = class_names;
+        options.stop = stop;
         return open_source(options);
     };
     OpenedSource train = open(Split::kTrain);
@@ -168,14 +171,14 @@ void ImageRunData::open_sources(const std::vector<std::string>& class_names) {
                                          to_string(train_->geometry()));
 }
 
-void ImageRunData::describe() {
+void ImageRunData::describe(const AskStop& stop) {
     const StreamOptions stream = training_stream(config_, {});
     DataDescription& d = description;
     d.height = train_->geometry().height;
     d.width = train_->geometry().width;
     d.channels = train_->geometry().channels;
     d.num_classes = train_->num_classes();
-    ChannelStatistics statistics = normalization(config_, *train_);
+    ChannelStatistics statistics = normalization(config_, *train_, stop);
     d.mean = std::move(statistics.mean);
     d.std = std::move(statistics.stddev);
     d.micro_batch = {.rows = config_.train.micro_batch()};
@@ -187,9 +190,9 @@ void ImageRunData::describe() {
 
 }  // namespace
 
-std::unique_ptr<RunData> open_image_data(const RunConfig& config,
-                                         const std::vector<std::string>& class_names) {
-    return std::make_unique<ImageRunData>(config, class_names);
+std::unique_ptr<RunData> open_image_data(const RunConfig& config, const std::vector<std::string>& class_names,
+                                         const AskStop& stop) {
+    return std::make_unique<ImageRunData>(config, class_names, stop);
 }
 
 }  // namespace mpt

@@ -75,10 +75,11 @@ struct TrainedWith {
     std::shared_ptr<const Tokenizer> tokenizer;  // in place of the one that the config or the text makes
 };
 
-// Error(kData), Error(kUsage).
-std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained = {});
-std::unique_ptr<RunData> open_image_data(const RunConfig& config,
-                                         const std::vector<std::string>& class_names);
+// Error(kData), Error(kUsage); Stopped when `stop` says so while pictures are decoded.
+std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained = {},
+                                   const AskStop& stop = {});
+std::unique_ptr<RunData> open_image_data(const RunConfig& config, const std::vector<std::string>& class_names,
+                                         const AskStop& stop);
 std::unique_ptr<RunData> open_token_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
 std::unique_ptr<RunData> open_pair_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 namespace mpt {
 
@@ -9,6 +10,11 @@ struct StopFlag {
     std::atomic<int> signal{0};
     int asked() const { return signal.load(std::memory_order_relaxed); }
 };
+// As the rooms below ask: they know no signals. Without a flag: never.
+inline std::function<bool()> ask(const StopFlag* flag) {
+    if (flag == nullptr) return {};
+    return [flag] { return flag->asked() != 0; };
+}
 static_assert(std::atomic<int>::is_always_lock_free, "used from a signal handler");
 
 }  // namespace mpt

@@ -69,7 +69,11 @@ bool Trainer::prepare() {
     start_ = find_start(directory_, request_.resume, request_.existing);
     TrainedWith trained;
     if (start_.checkpoint) trained.tokenizer = tokenizer_of_checkpoint(start_.checkpoint->head.path.string());
-    data_ = open_data(config_, trained);
+    try {
+        data_ = open_data(config_, trained, ask(request_.stop));
+    } catch (const Stopped&) {
+        return false;
+    }
     if (must_stop()) return false;
     const StreamPosition position = start_.checkpoint ? start_.checkpoint->state.position : StreamPosition{};
     program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_),

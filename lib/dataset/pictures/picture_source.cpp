@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -95,8 +96,9 @@ class PictureSampleMaker final : public SampleMaker {
         try {
             prepare(index, sample, epoch, augmenter_.input(out));
         } catch (const Error& error) {
+            const bool broken = error.code() == ExitCode::kData;
             throw Error(error.code(), source_.store().name(index) + ": " + error.what() +
-                                          "; remove it, or set data.broken: skip");
+                                          (broken ? "; remove it, or set data.broken: skip" : ""));
         }
         augmenter_.finish(epoch, sample, out);
     }
@@ -185,29 +187,43 @@ std::int64_t PictureSource::maker_bytes() const {
     return kUsualPicture + 2 * geometry().bytes();
 }
 
-std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_threads) {
+std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_threads, const AskStop& stop) {
     std::vector<BrokenPicture> broken;
-    std::mutex mutex;
+    std::exception_ptr failure;
+    std::mutex mutex;  // of both
     std::atomic<std::int64_t> next = 0;
-    const auto check = [&] {
-        PictureReader reader;
-        ByteBuffer file;
-        Picture pixels;
-        for (std::int64_t i = next++; i < store.size(); i = next++) {
-            try {
-                const PictureHeader header = reader.open(store.read(i, file));
-                // Small pixels are enough: what is damaged is the compressed stream.
-                reader.decode({0, 0, header.height, header.width}, 8, 3, pixels);
-            } catch (const Error& error) {
-                const std::lock_guard lock(mutex);
-                broken.push_back({i, store.name(i) + ": " + error.what()});
+    const auto check = [&](std::int64_t i, PictureReader& reader, ByteBuffer& file, Picture& pixels) {
+        try {
+            const PictureHeader header = reader.open(store.read(i, file));
+            // Small pixels are enough: what is damaged is the compressed stream.
+            reader.decode({0, 0, header.height, header.width}, 8, 3, pixels);
+        } catch (const Error& error) {
+            const std::string message = store.name(i) + ": " + error.what();
+            if (error.code() != ExitCode::kData) throw Error(error.code(), message);
+            const std::lock_guard lock(mutex);
+            broken.push_back({i, message});
+        }
+    };
+    const auto work = [&] {
+        try {
+            PictureReader reader;
+            ByteBuffer file;
+            Picture pixels;
+            for (std::int64_t i = next++; i < store.size(); i = next++) {
+                leave_if(stop);
+                check(i, reader, file, pixels);
             }
+        } catch (...) {
+            next = store.size();
+            const std::lock_guard lock(mutex);
+            if (!failure) failure = std::current_exception();
         }
     };
     std::vector<std::thread> threads;
-    for (int i = 1; i < num_threads; ++i) threads.emplace_back(check);
-    check();
+    for (int i = 1; i < num_threads; ++i) threads.emplace_back(work);
+    work();
     for (std::thread& thread : threads) thread.join();
+    if (failure) std::rethrow_exception(failure);
     std::sort(broken.begin(), broken.end(),
               [](const BrokenPicture& a, const BrokenPicture& b) { return a.index < b.index; });
     return broken;
@@ -219,7 +235,7 @@ namespace {
 std::vector<std::uint32_t> sound_pictures(const PictureStore& store, const SourceOptions& options,
                                           const std::string& origin, std::vector<std::string>& notices) {
     if (options.broken == BrokenFiles::kStop) return {};
-    const std::vector<BrokenPicture> broken = find_broken(store, options.num_threads);
+    const std::vector<BrokenPicture> broken = find_broken(store, options.num_threads, options.stop);
     if (broken.empty()) return {};
     std::vector<std::uint32_t> kept;
     auto bad = broken.begin();
