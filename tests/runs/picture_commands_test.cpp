@@ -111,6 +111,18 @@ TEST_CASE("short of memory is exit 6, and no picture's fault") {
     }
 }
 
+TEST_CASE("threads that the system refuses are done without") {
+    const DataFolder folder;
+    for (const char* name : {"train/a/1.png", "train/b/2.png", "val/a/1.png"})
+        folder.write(name, encode_png(test_picture(20, 20, 3)));
+    const ScratchFolder scratch;
+    const std::string line = "ulimit -v 140000; exec " + std::string(MPT_TRAIN) +
+                             " data --check --threads 64 --config " + write_config(scratch, folder.path()) +
+                             " > " + (scratch / "out").string();
+    CHECK(WEXITSTATUS(std::system(("bash -c '" + line + "'").c_str())) == 0);
+    CHECK_THAT(file_text(scratch / "out"), Catch::Contains("test: 0 faults"));
+}
+
 #endif
 
 TEST_CASE("a full disk leaves no half of a contact sheet, and says why") {

@@ -5,10 +5,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <optional>
-#include <thread>
 
 #include "core/error.h"
 #include "dataset/batch_stream.h"
@@ -17,6 +15,7 @@
 #include "dataset/pictures/picture_source.h"
 #include "dataset/pictures/resize.h"
 #include "dataset/pictures/shard_writer.h"
+#include "dataset/pictures/shared_work.h"
 
 namespace mpt {
 namespace {
@@ -88,23 +87,12 @@ class Preparer {
 void prepare_all(std::vector<std::unique_ptr<Preparer>>& preparers, const std::vector<std::uint32_t>& order,
                  std::size_t begin, std::vector<Prepared>& results, const AskStop& stop) {
     std::atomic<std::size_t> next = 0;
-    std::vector<std::exception_ptr> errors(preparers.size());
-    const auto work = [&](std::size_t worker) {
-        try {
-            for (std::size_t i = next++; i < results.size(); i = next++) {
-                leave_if(stop, "packing was stopped; nothing of it is left");
-                preparers[worker]->prepare(order[begin + i], results[i]);
-            }
-        } catch (...) {
-            errors[worker] = std::current_exception();
+    share_work(static_cast<int>(preparers.size()), [&](int worker) {
+        for (std::size_t i = next++; i < results.size(); i = next++) {
+            leave_if(stop, "packing was stopped; nothing of it is left");
+            preparers[static_cast<std::size_t>(worker)]->prepare(order[begin + i], results[i]);
         }
-    };
-    std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < preparers.size(); ++i) threads.emplace_back(work, i);
-    work(0);
-    for (std::thread& thread : threads) thread.join();
-    for (const std::exception_ptr& error : errors)
-        if (error) std::rethrow_exception(error);
+    });
 }
 
 SourceOptions source_of(const PackOptions& options, Split split) {

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "core/error.h"
 #include "dataset/pictures/picture_reader.h"
 #include "dataset/pictures/resize.h"
+#include "dataset/pictures/shared_work.h"
 #include "dataset/sample_augmenter.h"
 
 namespace mpt {
@@ -189,8 +188,7 @@ std::int64_t PictureSource::maker_bytes() const {
 
 std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_threads, const AskStop& stop) {
     std::vector<BrokenPicture> broken;
-    std::exception_ptr failure;
-    std::mutex mutex;  // of both
+    std::mutex mutex;
     std::atomic<std::int64_t> next = 0;
     const auto check = [&](std::int64_t i, PictureReader& reader, ByteBuffer& file, Picture& pixels) {
         try {
@@ -204,7 +202,7 @@ std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_thread
             broken.push_back({i, message});
         }
     };
-    const auto work = [&] {
+    share_work(num_threads, [&](int) {
         try {
             PictureReader reader;
             ByteBuffer file;
@@ -214,16 +212,10 @@ std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_thread
                 check(i, reader, file, pixels);
             }
         } catch (...) {
-            next = store.size();
-            const std::lock_guard lock(mutex);
-            if (!failure) failure = std::current_exception();
+            next = store.size();  // the others end, too
+            throw;
         }
-    };
-    std::vector<std::thread> threads;
-    for (int i = 1; i < num_threads; ++i) threads.emplace_back(work);
-    work();
-    for (std::thread& thread : threads) thread.join();
-    if (failure) std::rethrow_exception(failure);
+    });
     std::sort(broken.begin(), broken.end(),
               [](const BrokenPicture& a, const BrokenPicture& b) { return a.index < b.index; });
     return broken;
