@@ -66,7 +66,7 @@ std::int64_t whole_of(const std::string& option, const std::string& text, std::i
 double real_of(const std::string& option, const std::string& text, double min, double max) {
     const mpt::Parsed<double> parsed = parse_real(text);
     const auto* value = std::get_if<double>(&parsed);
-    if (value == nullptr || *value < min || *value > max)
+    if (value == nullptr || !(*value >= min && *value <= max))  // nan is in no range
         throw Error(ExitCode::kUsage, option + " '" + text + "': numbers from " + print_real(min) + " to " +
                                           print_real(max) + " are accepted");
     return *value;

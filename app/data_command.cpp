@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -28,12 +30,13 @@ struct DataWords {
     ConfigOptions config;
     bool check = false, bench = false;
     int show = 0;
-    double seconds = 20;
+    std::string seconds = "20";
     std::string out;
 };
 
 OpenedSource open_split(const RunConfig& config, Split split) {
     SourceOptions options = source_options(config, split);
+    options.stop = stop_by_signals();
     OpenedSource opened = open_source(options);
     if (!opened.warning.empty()) fmt::print("{}\n", printable(opened.warning));
     for (const std::string& notice : opened.notices) fmt::print("{}\n", notice);
@@ -63,8 +66,12 @@ std::string print_class_counts(const ImageSource& source) {
     return fmt::format("{}, and {} more; {} to {} a class", text, counts.size() - kMost, *fewest, *most);
 }
 
+struct Faults {
+    std::int64_t pictures = 0, shards = 0;
+};
+
 // Decodes every picture of a split; what is not a picture was checked when it was opened.
-std::int64_t check_split(const RunConfig& config, Split split) {
+void check_split(const RunConfig& config, Split split, Faults& all) {
     RunConfig whole = config;
     whole.data.broken = OnBroken::kStop;        // every broken one is found and named below
     whole.data.if_missing = IfMissing::kError;  // made-up images say nothing about data that is not there
@@ -72,19 +79,46 @@ std::int64_t check_split(const RunConfig& config, Split split) {
     whole.data.eval_limit.reset();
     const OpenedSource opened = open_split(whole, split);
     fmt::print("{}: {}\n", split == Split::kTrain ? "train" : "test", print_class_counts(*opened.source));
-    std::int64_t num_faults = 0;
+    Faults own;
     if (const auto* pictures = dynamic_cast<const PictureSource*>(opened.source.get())) {
-        for (const BrokenPicture& broken : find_broken(pictures->store(), num_threads(config))) {
+        for (const BrokenPicture& broken :
+             find_broken(pictures->store(), num_threads(config), stop_by_signals())) {
             fmt::print("{}\n", broken.message);
-            ++num_faults;
+            ++own.pictures;
         }
-        for (const std::string& fault : pictures->store().checksum_faults()) {
+        for (const std::string& fault : pictures->store().checksum_faults(stop_by_signals())) {
             fmt::print("{}\n", printable(fault));
-            ++num_faults;
+            ++own.shards;
         }
     }
-    fmt::print("{}: {} faults\n", split == Split::kTrain ? "train" : "test", num_faults);
-    return num_faults;
+    fmt::print("{}: {} faults\n", split == Split::kTrain ? "train" : "test", own.pictures + own.shards);
+    all.pictures += own.pictures;
+    all.shards += own.shards;
+}
+
+void refuse(const Faults& faults) {
+    std::string text;
+    if (faults.pictures > 0)
+        text = fmt::format("{} broken files; remove them, or train with data.broken: skip", faults.pictures);
+    if (faults.shards > 0)
+        text += fmt::format("{}{} shards with another checksum than the index's; copy them again",
+                            text.empty() ? "" : "; ", faults.shards);
+    if (!text.empty()) throw Error(ExitCode::kData, text);
+}
+
+// Whole or, with the reason, not at all.
+void save_sheet(const std::string& path, const std::vector<std::uint8_t>& png) {
+    std::FILE* file = std::fopen((path + ".partial").c_str(), "wb");
+    bool written = file != nullptr && std::fwrite(png.data(), 1, png.size(), file) == png.size();
+    int reason = errno;
+    if (file != nullptr && std::fclose(file) != 0 && written) {
+        reason = errno;
+        written = false;
+    }
+    if (written && std::rename((path + ".partial").c_str(), path.c_str()) == 0) return;
+    if (written) reason = errno;
+    std::remove((path + ".partial").c_str());
+    throw Error(ExitCode::kResource, path + ": cannot be written: " + std::strerror(reason));
 }
 
 // Of two classes where samples are mixed.
@@ -113,12 +147,13 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     std::fill_n(sheet.row(0), sheet.height() * sheet.stride(), std::uint8_t{255});
     StreamOptions options = training_stream(config, {});
     options.batching.drop_last = false;
-    if (options.augment.random_erasing > 0) set_erase_colour(options, normalization_of(config, source).mean);
+    if (options.augment.random_erasing > 0) set_erase_colour(options, normalization_of(config, source, stop_by_signals()).mean);
     std::vector<std::string> classes(static_cast<std::size_t>(rows));
     BatchStream stream(source, options);
     const Batch* batch = nullptr;
     for (std::int64_t i = 0, at = 0; i < num; ++i, ++at) {
         if (batch == nullptr || at == batch->count) {
+            leave_if(stop_by_signals());
             batch = stream.next().batch;
             at = 0;
         }
@@ -133,10 +168,7 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     const std::vector<std::uint8_t> png = encode_png(sheet.view());
     fs::create_directories(folder);
     const std::string path = (fs::absolute(folder) / "samples.png").lexically_normal().string();
-    std::FILE* file = std::fopen(path.c_str(), "wb");
-    const bool written = file != nullptr && std::fwrite(png.data(), 1, png.size(), file) == png.size();
-    if (file == nullptr || std::fclose(file) != 0 || !written)
-        throw Error(ExitCode::kResource, path + ": cannot be written");
+    save_sheet(path, png);
     fmt::print("{} samples of the first epoch: {}\n", num, path);
     for (std::size_t row = 0; row < classes.size(); ++row) fmt::print("row {}: {}\n", row + 1, classes[row]);
 }
@@ -149,7 +181,7 @@ double resident_mib() {
 }
 
 // Runs the training stream alone, epoch after epoch, for some seconds.
-void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
+void measure(const RunConfig& config, double seconds, const AskStop& stop) {
     const OpenedSource opened = open_split(config, Split::kTrain);
     StreamOptions options = training_stream(config, {});
     options.end_epoch = -1;
@@ -160,7 +192,7 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     const double begin = now_seconds();
     std::int64_t images = 0, batches = 0, epoch = 0, first = 0;
     double at = begin, first_mib = 0;
-    while (at - begin < seconds && stop.asked() == 0) {
+    while (at - begin < seconds && !stop()) {
         const Batch& batch = *stream.next().batch;
         images += batch.count;
         ++batches;
@@ -177,6 +209,7 @@ void measure(const RunConfig& config, double seconds, const StopFlag& stop) {
     if (epoch > first && first > 0)
         fmt::print("memory: {:.1f} MiB resident after epoch {}, {:.1f} MiB after epoch {}\n", first_mib,
                    first, resident_mib(), epoch);
+    leave_if(stop, "stopped before the measurement's end");
 }
 
 void declare(CLI::App& app, DataWords& words) {
@@ -195,8 +228,7 @@ void declare(CLI::App& app, DataWords& words) {
         ->type_name("DIR");
     app.add_flag("--bench", words.bench, "measure the images/s or tokens/s of the training loader alone");
     app.add_option("--seconds", words.seconds, "how long to measure; default 20")
-        ->type_name("S")
-        ->check(CLI::Range(0.1, 3600.0));
+        ->type_name("S");
 }
 
 void refuse_idle_words(const CLI::App& app, bool is_text) {
@@ -209,21 +241,18 @@ void refuse_idle_words(const CLI::App& app, bool is_text) {
         throw Error(ExitCode::kUsage, "--seconds: is how long --bench measures; give both or none");
 }
 
-void look_at_pictures(const RunConfig& config, const DataWords& words) {
-    const StopFlag& stop = catch_stop_signals();
+void look_at_pictures(const RunConfig& config, const DataWords& words, double seconds) {
+    const AskStop stop = stop_by_signals();
     if (!words.check && words.show == 0 && !words.bench) {
         for (const Split split : {Split::kTrain, Split::kTest}) open_split(config, split);
         return;
     }
-    std::int64_t num_faults = 0;
+    Faults faults;
     if (words.check)
-        for (const Split split : {Split::kTrain, Split::kTest}) num_faults += check_split(config, split);
-    if (num_faults > 0)
-        throw Error(ExitCode::kData, std::to_string(num_faults) +
-                                         " broken files; remove them, or train with "
-                                         "data.broken: skip");
+        for (const Split split : {Split::kTrain, Split::kTest}) check_split(config, split, faults);
+    refuse(faults);
     if (words.show > 0) show_samples(config, words.show, words.out.empty() ? "." : words.out);
-    if (words.bench) measure(config, words.seconds, stop);
+    if (words.bench) measure(config, seconds, stop);
 }
 
 }  // namespace
@@ -233,13 +262,14 @@ int data_command(const std::vector<std::string>& arguments) {
     DataWords words;
     declare(app, words);
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
+    const double seconds = real_of("--seconds", words.seconds, 0.1, 3600);
     const ReadConfig read = words.config.read();
     refuse_idle_words(app, read.config.model.is_text());
     for (const std::string& warning : read.warnings) fmt::print("warning: {}\n", warning);
     if (read.config.model.is_text())
-        look_at_text(read.config, {words.check, words.bench, words.show, words.seconds});
+        look_at_text(read.config, {words.check, words.bench, words.show, seconds});
     else
-        look_at_pictures(read.config, words);
+        look_at_pictures(read.config, words, seconds);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "dataset/dataset.h"
 #include "dataset/pictures/pack.h"
+#include "stop_signals.h"
 #include "train/run_setup.h"
 
 namespace mpt::app {
@@ -28,13 +29,18 @@ int export_images_command(const std::vector<std::string>& arguments) {
     if (options.output.empty()) throw Error(ExitCode::kUsage, "--output DIR is missing");
     options.format = format == "png" ? ExportFormat::kPng : ExportFormat::kJpeg;
     const ReadConfig read = config.read();
+    const AskStop stop = stop_by_signals();
+    std::vector<OpenedSource> opened;
     for (const Split split : {Split::kTrain, Split::kTest}) {
-        const OpenedSource opened = open_source(source_options(read.config, split));
-        if (!opened.warning.empty()) throw Error(ExitCode::kData, opened.warning);
-        options.split = split == Split::kTrain ? "train" : "val";
-        export_images(*opened.source, options);
-        fmt::print("{}: {} images\n", options.split, opened.source->num_samples());
+        SourceOptions source = source_options(read.config, split);
+        source.stop = stop;
+        opened.push_back(open_source(source));
+        if (!opened.back().warning.empty()) throw Error(ExitCode::kData, opened.back().warning);
     }
+    const ExportSplit splits[] = {{"train", opened[0].source.get()}, {"val", opened[1].source.get()}};
+    export_images(splits, options, stop);
+    for (const ExportSplit& split : splits)
+        fmt::print("{}: {} images\n", split.folder, split.source->num_samples());
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "core/error.h"
 #include "core/printable.h"
+#include "stop_signals.h"
 
 namespace {
 
@@ -103,6 +104,10 @@ int main(int argc, char** argv) {
     share_heap_if_limited();
     try {
         return check_output(dispatch({argv + 1, argv + argc}));
+    } catch (const mpt::Stopped& stopped) {
+        const int signal = mpt::app::catch_stop_signals().asked();
+        return report(stopped.what() + std::string(signal == SIGTERM ? " (SIGTERM)" : " (SIGINT)"),
+                      128 + signal);
     } catch (const mpt::Error& error) {
         // A file's name may hold a line end; what is told of data is one line.
         const bool one_line = error.code() == mpt::ExitCode::kData;

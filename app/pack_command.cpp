@@ -5,7 +5,6 @@
 #include "commands.h"
 #include "core/error.h"
 #include "dataset/pictures/pack.h"
-#include "dataset/pictures/picture_store.h"
 #include "stop_signals.h"
 
 namespace mpt::app {
@@ -57,17 +56,10 @@ int pack_command(const std::vector<std::string>& arguments) {
     options.broken = words.skip_broken ? BrokenFiles::kSkip : BrokenFiles::kStop;
     options.empty_classes = words.allow_empty ? EmptyClasses::kAllow : EmptyClasses::kError;
     options.num_threads = cpu::num_usable_cores();
-    const StopFlag& stop = catch_stop_signals();
-    for (const Split split : {Split::kTrain, Split::kTest}) {
-        options.split = split;
-        SourceOptions source;
-        source.path = options.input;
-        source.split = split;
-        if (split == Split::kTest && !missing_image_folder(source).empty()) continue;
-        const PackReport report = pack_split(options, [&] { return stop.asked() != 0; });
+    for (const PackReport& report : pack_folder(options, stop_by_signals())) {
         for (const std::string& notice : report.notices) fmt::print(stderr, "mpt-train: {}\n", notice);
-        fmt::print("{}: {} pictures in {} shards, {:.1f} MB\n", split == Split::kTrain ? "train" : "val",
-                   report.num_pictures, report.num_shards, static_cast<double>(report.bytes) / 1e6);
+        fmt::print("{}: {} pictures in {} shards, {:.1f} MB\n", report.split, report.num_pictures,
+                   report.num_shards, static_cast<double>(report.bytes) / 1e6);
     }
     return 0;
 }

@@ -45,4 +45,8 @@ const StopFlag& catch_stop_signals(const char* before) {
     return catch_stop_signals();
 }
 
+AskStop stop_by_signals() {
+    return ask(&catch_stop_signals());
+}
+
 }  // namespace mpt::app

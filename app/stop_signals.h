@@ -1,11 +1,14 @@
 // Ctrl-C and SIGTERM: the first asks the run to stop, the second ends the process at once.
 #pragma once
 
+#include "dataset/stop.h"
 #include "train/stop_flag.h"
 
 namespace mpt::app {
 
 const StopFlag& catch_stop_signals();
+// The same, as work over a data set asks; main() ends the process when such work throws Stopped.
+AskStop stop_by_signals();
 
 // Here the first one, too, ends the process at once, as long as the flag's begin_work() was not called: with
 // the line "mpt-train: stopped by SIGTERM " + `before`, which must outlive the process.

@@ -193,12 +193,26 @@ std::string looks_like(std::span<const std::uint8_t> first_bytes) {
     if (text.starts_with("PK\x03\x04")) return "a zip archive";
     if (text.starts_with("\x89PNG")) return "a PNG picture";
     if (text.starts_with("\xff\xd8\xff")) return "a JPEG picture";
+    if (text.starts_with("GIF87a") || text.starts_with("GIF89a")) return "a GIF picture";
+    if (text.starts_with("BM")) return "a BMP picture";
+    if (text.starts_with(std::string_view("II*\0", 4)) || text.starts_with(std::string_view("MM\0*", 4)))
+        return "a TIFF picture";
+    if (text.size() >= 12 && text.substr(4, 4) == "ftyp") {
+        const std::string_view brand = text.substr(8, 4);
+        if (brand == "avif" || brand == "avis") return "an AVIF picture";
+        const bool heic =
+            brand.starts_with("hei") || brand.starts_with("hev") || brand == "mif1" || brand == "msf1";
+        return heic ? "a HEIC picture" : "a video (MP4 or QuickTime)";
+    }
     if (text.starts_with("version https://git-lfs")) return "a Git LFS pointer";
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
     while (!text.empty() &&
            (text.front() == ' ' || text.front() == '\n' || text.front() == '\r' || text.front() == '\t')) {
         text.remove_prefix(1);
     }
+    if (text.starts_with("<svg") || (text.starts_with("<?xml") && text.find("<svg") != text.npos))
+        return "an SVG drawing";
+    if (text.starts_with("<?xml")) return "an XML file";
     if (text.starts_with("<")) return "an HTML page";
     return "";
 }

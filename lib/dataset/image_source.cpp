@@ -113,13 +113,14 @@ void check_labels(const std::string& path, std::span<const std::uint8_t> labels,
                                      std::to_string(num_classes) + ")");
 }
 
-ChannelStatistics channel_statistics(const ImageSource& source) {
+ChannelStatistics channel_statistics(const ImageSource& source, const AskStop& stop) {
     const std::int64_t channels = source.geometry().channels, bytes = source.geometry().bytes();
     const std::int64_t used = std::clamp<std::int64_t>(kMaxStatisticsBytes / bytes, 1, source.num_samples());
     ByteBuffer image(static_cast<std::size_t>(bytes));
     const std::size_t num_channels = static_cast<std::size_t>(channels);
     std::vector<std::uint64_t> sum(num_channels), sum_of_squares(num_channels);
     for (std::int64_t i = 0; i < used; ++i) {
+        leave_if(stop);
         source.copy_image(i * source.num_samples() / used, image.data());
         for (std::size_t c = 0; c < num_channels; ++c) {
             std::uint64_t s = 0, q = 0;

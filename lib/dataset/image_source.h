@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataset/sample_maker.h"
+#include "dataset/stop.h"
 
 namespace mpt {
 
@@ -69,7 +70,7 @@ struct ChannelStatistics {
 };
 
 // Exact for up to 256 MiB of pixels; above that from evenly spaced samples of that size.
-ChannelStatistics channel_statistics(const ImageSource& source);
+ChannelStatistics channel_statistics(const ImageSource& source, const AskStop& stop = {});
 
 enum class SourceType { kIdx, kCifar10, kImageFolder, kShards, kSynthetic };
 enum class Split { kTrain, kTest };
@@ -96,6 +97,7 @@ struct SourceOptions {
     std::vector<std::string> class_names;  // that labels count in; empty: those of the training set
     std::string class_names_from;          // the checkpoint that brought them, for messages
     int num_threads = 1;                   // for decoding all
+    AskStop stop;                          // asked while all are decoded, or archives are read through
 };
 
 struct OpenedSource {

@@ -50,7 +50,9 @@ struct Parts {
 class Bench {
   public:
     explicit Bench(const BenchRequest& request)
-        : config_(request.config), data_(open_data(config_)), threads_(num_threads(config_)) {
+        : config_(request.config),
+          data_(open_data(config_, {}, ask(request.stop))),
+          threads_(num_threads(config_)) {
         program_ = std::make_unique<TrainingProgram>(config_, data_->description, threads_);
         expect_batches(*program_, *data_, {});
         program_->check_fits(program_->available_bytes());
@@ -227,6 +229,8 @@ BenchResult bench(const BenchRequest& request) {
         run.read_sensors();
     }
     BenchResult result;
+    if (one_batch.empty())
+        leave_if(ask(request.stop), "the bench was stopped before its first measured update");
     if (one_batch.empty())
         throw Error(ExitCode::kUsage, "the bench was stopped before its first measured update");
     result.unit = name_of(run.data().unit());

@@ -82,7 +82,12 @@ TrainedWith trained_with(const std::string& checkpoint) {
 std::optional<EvaluationRow> evaluate_checkpoint(const RunConfig& config, const std::string& checkpoint,
                                                  const StopFlag* stop, std::vector<std::string>* notices) {
     check_supported(config);
-    const std::unique_ptr<RunData> data = open_data(config, trained_with(checkpoint));
+    std::unique_ptr<RunData> data;
+    try {
+        data = open_data(config, trained_with(checkpoint), ask(stop));
+    } catch (const Stopped&) {
+        return std::nullopt;
+    }
     if (notices != nullptr) *notices = data->warnings;
     TrainingProgram program(config, data->description, num_threads(config));
     expect_batches(program, *data, {});

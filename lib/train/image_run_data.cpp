@@ -12,7 +12,7 @@
 namespace mpt {
 
 // The config's constants, one for all channels or one a channel, or those of the data set.
-ChannelStatistics normalization_of(const RunConfig& config, const ImageSource& train) {
+ChannelStatistics normalization_of(const RunConfig& config, const ImageSource& train, const AskStop& stop) {
     const NormalizeConfig& normalize = config.data.augment.normalize;
     const auto channels = static_cast<std::size_t>(train.geometry().channels);
     if (normalize.kind == NormalizeKind::kOff)
@@ -22,8 +22,9 @@ ChannelStatistics normalization_of(const RunConfig& config, const ImageSource& t
         // images.
         SourceOptions whole = source_options(config, Split::kTrain);
         whole.limit = 0;
+        whole.stop = stop;
         ChannelStatistics statistics =
-            channel_statistics(config.data.train_limit ? *open_source(whole).source : train);
+            channel_statistics(config.data.train_limit ? *open_source(whole).source : train, stop);
         // A channel of one value has no spread: it is only shifted.
         for (float& deviation : statistics.stddev) deviation = deviation > 0 ? deviation : 1.0f;
         return statistics;
@@ -91,7 +92,7 @@ class ImageFeed : public BatchFeed {
 
 class ImageRunData : public RunData {
   public:
-    ImageRunData(const RunConfig& config, const TrainedWith& trained);
+    ImageRunData(const RunConfig& config, const TrainedWith& trained, const AskStop& stop);
 
     Unit unit() const override { return Unit::kImages; }
     std::string summary() const override {
@@ -140,10 +141,10 @@ class ImageRunData : public RunData {
     // 0 where only the evaluation's are opened.
     std::int64_t num_training_samples() const { return train_ ? train_->num_samples() : 0; }
     const ImageSource& first() const { return train_ ? *train_ : *test_; }
-    OpenedSource open(Split split, const TrainedWith& trained);
-    void open_training(const TrainedWith& trained);
-    void open_evaluation(const TrainedWith& trained);
-    void describe(const ChannelStatistics& known);
+    OpenedSource open(Split split, const TrainedWith& trained, const AskStop& stop);
+    void open_training(const TrainedWith& trained, const AskStop& stop);
+    void open_evaluation(const TrainedWith& trained, const AskStop& stop);
+    void describe(const ChannelStatistics& known, const AskStop& stop);
 
     RunConfig config_;
     std::unique_ptr<ImageSource> train_, test_;  // no train_ where nothing is needed of it
@@ -159,14 +160,16 @@ bool needs_training(const RunConfig& config, const TrainedWith& trained) {
            (trained.class_names.empty() && named_classes);
 }
 
-ImageRunData::ImageRunData(const RunConfig& config, const TrainedWith& trained) : config_(config) {
-    if (needs_training(config, trained)) open_training(trained);
-    open_evaluation(trained);
-    describe(trained.normalization);
+ImageRunData::ImageRunData(const RunConfig& config, const TrainedWith& trained, const AskStop& stop)
+    : config_(config) {
+    if (needs_training(config, trained)) open_training(trained, stop);
+    open_evaluation(trained, stop);
+    describe(trained.normalization, stop);
 }
 
-OpenedSource ImageRunData::open(Split split, const TrainedWith& trained) {
+OpenedSource ImageRunData::open(Split split, const TrainedWith& trained, const AskStop& stop) {
     SourceOptions options = source_options(config_, split);
+    options.stop = stop;
     options.class_names = trained.class_names;
     options.class_names_from = trained.class_names.empty() ? "" : trained.checkpoint;
     if (trained.only_evaluated && split == Split::kTrain) options.empty_classes = EmptyClasses::kAllow;
@@ -176,17 +179,17 @@ OpenedSource ImageRunData::open(Split split, const TrainedWith& trained) {
     return opened;
 }
 
-void ImageRunData::open_training(const TrainedWith& trained) {
+void ImageRunData::open_training(const TrainedWith& trained, const AskStop& stop) {
     if (trained.only_evaluated && !trained.checkpoint.empty())
         warnings.push_back(trained.checkpoint +
                            ": does not say what its images were normalised with (an older version wrote it); "
                            "that is measured on the training images of " +
                            config_.data.path);
-    train_ = open(Split::kTrain, trained).source;
+    train_ = open(Split::kTrain, trained, stop).source;
 }
 
-void ImageRunData::open_evaluation(const TrainedWith& trained) {
-    test_ = open(Split::kTest, trained).source;
+void ImageRunData::open_evaluation(const TrainedWith& trained, const AskStop& stop) {
+    test_ = open(Split::kTest, trained, stop).source;
     const bool synthetic = test_->info().origin == "synthetic";
     const bool part = train_ ? synthetic != (train_->info().origin == "synthetic")
                              : synthetic && config_.data.type != DataType::kSynthetic &&
@@ -204,7 +207,7 @@ void ImageRunData::open_evaluation(const TrainedWith& trained) {
                                          to_string(train_->geometry()));
 }
 
-void ImageRunData::describe(const ChannelStatistics& known) {
+void ImageRunData::describe(const ChannelStatistics& known, const AskStop& stop) {
     const StreamOptions stream = training_stream(config_, {});
     DataDescription& d = description;
     d.height = first().geometry().height;
@@ -218,7 +221,7 @@ void ImageRunData::describe(const ChannelStatistics& known) {
                     fmt::format("the checkpoint was trained on images of {} channels, these have {}; set "
                                 "data.channels: {}",
                                 known.mean.size(), d.channels, known.mean.size()));
-    ChannelStatistics statistics = take_known ? known : normalization_of(config_, first());
+    ChannelStatistics statistics = take_known ? known : normalization_of(config_, first(), stop);
     d.mean = std::move(statistics.mean);
     d.std = std::move(statistics.stddev);
     d.micro_batch = {.rows = config_.train.micro_batch()};
@@ -230,8 +233,9 @@ void ImageRunData::describe(const ChannelStatistics& known) {
 
 }  // namespace
 
-std::unique_ptr<RunData> open_image_data(const RunConfig& config, const TrainedWith& trained) {
-    return std::make_unique<ImageRunData>(config, trained);
+std::unique_ptr<RunData> open_image_data(const RunConfig& config, const TrainedWith& trained,
+                                         const AskStop& stop) {
+    return std::make_unique<ImageRunData>(config, trained, stop);
 }
 
 }  // namespace mpt

@@ -81,9 +81,11 @@ struct TrainedWith {
     bool only_evaluated = false;  // training samples are opened only where something is needed of them
 };
 
-// Error(kData), Error(kUsage).
-std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained = {});
-std::unique_ptr<RunData> open_image_data(const RunConfig& config, const TrainedWith& trained);
+// Error(kData), Error(kUsage); Stopped when `stop` says so while pictures are decoded.
+std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained = {},
+                                   const AskStop& stop = {});
+std::unique_ptr<RunData> open_image_data(const RunConfig& config, const TrainedWith& trained,
+                                         const AskStop& stop);
 std::unique_ptr<RunData> open_token_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
 std::unique_ptr<RunData> open_pair_data(const RunConfig& config, std::shared_ptr<const Tokenizer> trained);
 

@@ -103,7 +103,7 @@ std::int64_t evaluation_batch(const RunConfig& config) {
     return config.train.eval_batch_size.value_or(config.train.micro_batch());
 }
 
-std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained) {
+std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained, const AskStop& stop) {
     switch (config.model.type) {
         case ModelType::kGpt:
             return open_token_data(config, trained.tokenizer);
@@ -112,7 +112,7 @@ std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& t
         case ModelType::kResnet:
             break;
     }
-    return open_image_data(config, trained);
+    return open_image_data(config, trained, stop);
 }
 
 void expect_batches(TrainingProgram& program, const RunData& data, const StreamPosition& start) {

@@ -18,7 +18,7 @@ SourceOptions source_options(const RunConfig& config, Split split);
 Batching batching_of(const RunConfig& config);
 StreamOptions training_stream(const RunConfig& config, const StreamPosition& start);
 // What pixels are shifted and scaled by: data.augment.normalize's, whose `auto` goes over the training set.
-ChannelStatistics normalization_of(const RunConfig& config, const ImageSource& train);
+ChannelStatistics normalization_of(const RunConfig& config, const ImageSource& train, const AskStop& stop);
 // Random erasing fills with the mean.
 void set_erase_colour(StreamOptions& options, const std::vector<float>& mean);
 std::int64_t evaluation_batch(const RunConfig& config);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 namespace mpt {
 
@@ -13,6 +14,11 @@ struct StopFlag {
     int asked() const { return signal.load(std::memory_order_relaxed); }
     void begin_work() const { has_work.store(true); }
 };
+// As the rooms below ask: they know no signals. Without a flag: never.
+inline std::function<bool()> ask(const StopFlag* flag) {
+    if (flag == nullptr) return {};
+    return [flag] { return flag->asked() != 0; };
+}
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "used from a signal handler");
 

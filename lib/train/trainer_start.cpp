@@ -72,7 +72,11 @@ bool Trainer::prepare() {
         trained.tokenizer = tokenizer_of_checkpoint(start_.checkpoint->head.path.string());
         trained.normalization = start_.checkpoint->state.normalization;
     }
-    data_ = open_data(config_, trained);
+    try {
+        data_ = open_data(config_, trained, ask(request_.stop));
+    } catch (const Stopped&) {
+        return false;
+    }
     if (must_stop()) return false;
     const StreamPosition position = start_.checkpoint ? start_.checkpoint->state.position : StreamPosition{};
     program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_),

@@ -42,9 +42,10 @@ void write_idx_set(const DataFolder& folder) {
 }
 
 void export_set(const RunConfig& config, const std::string& output) {
-    for (const Split split : {Split::kTrain, Split::kTest})
-        export_images(*open_source(source_options(config, split)).source,
-                      {output, split == Split::kTrain ? "train" : "val", ExportFormat::kPng, 95});
+    const OpenedSource train = open_source(source_options(config, Split::kTrain));
+    const OpenedSource test = open_source(source_options(config, Split::kTest));
+    const ExportSplit splits[] = {{"train", train.source.get()}, {"val", test.source.get()}};
+    export_images(splits, {output, ExportFormat::kPng, 95}, {});
 }
 
 RunConfig picture_config(RunConfig config, DataType type, const fs::path& data, const fs::path& output) {
@@ -64,14 +65,11 @@ TEST_CASE("a folder of PNGs and its shards train to the bit as the IDX files") {
     const ScratchFolder scratch;
     const RunConfig idx = idx_config(folder, scratch / "idx");
     export_set(idx, (scratch / "png").string());
-    for (const Split split : {Split::kTrain, Split::kTest}) {
-        PackOptions pack;
-        pack.input = (scratch / "png").string();
-        pack.output = (scratch / "shards").string();
-        pack.split = split;
-        pack.shard_bytes = 4000;
-        pack_split(pack, [] { return false; });
-    }
+    PackOptions pack;
+    pack.input = (scratch / "png").string();
+    pack.output = (scratch / "shards").string();
+    pack.shard_bytes = 4000;
+    pack_folder(pack, {});
     RunConfig png = picture_config(idx, DataType::kImageFolder, scratch / "png", scratch / "run_png");
     png.data.workers = 2;
     RunConfig shards = picture_config(idx, DataType::kShards, scratch / "shards", scratch / "run_shards");

@@ -49,6 +49,7 @@ class Process {
         _exit(127);
     }
     void signal(int number) const { kill(child_, number); }
+    pid_t id() const { return child_; }
     Finished wait() {
         int status = 0;
         rusage usage{};

@@ -204,6 +204,46 @@ TEST_CASE("a damaged EXIF block means upright") {
     CHECK(exif_orientation(block) == 1);
 }
 
+TEST_CASE("an orientation stored as LONG, or behind the pixels of a PNG, counts") {
+    for (const char order : {'I', 'M'}) {
+        PictureBytes block = exif_block(6);  // little-endian
+        block[12] = 4;                       // the type
+        if (order == 'M')
+            block = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 4, 0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0, 0};
+        CHECK(exif_orientation(block) == 6);
+    }
+    PictureBytes png = encode_png(test_picture(10, 20, 3), {.orientation = 6});
+    const std::string type = "eXIf";
+    const auto found = std::search(png.begin(), png.end(), type.begin(), type.end()) - 4;
+    const PictureBytes chunk(found, found + 12 + found[3]);
+    png.erase(found, found + static_cast<std::ptrdiff_t>(chunk.size()));
+    CHECK(PictureReader().open(png).orientation == 1);
+    png.insert(png.end() - 12, chunk.begin(), chunk.end());  // before IEND
+    CHECK(PictureReader().open(png).orientation == 6);
+    CHECK(decode_whole(png).height == 10);
+    png[png.size() - 13] ^= 1;  // its checksum
+    CHECK(PictureReader().open(png).orientation == 1);
+}
+
+TEST_CASE("formats that are not read are named") {
+    const std::pair<std::string, const char*> kinds[] = {
+        {"GIF89a", "GIF picture"},
+        {"BM1234", "BMP picture"},
+        {std::string("II*\0", 4), "TIFF picture"},
+        {std::string("MM\0*", 4), "TIFF picture"},
+        {std::string("\0\0\0\x18", 4) + "ftypheic", "HEIC picture"},
+        {std::string("\0\0\0\x18", 4) + "ftypavif", "AVIF picture"},
+        {"<svg xmlns=", "SVG drawing"},
+        {"<?xml version='1.0'?>\n<!-- " + std::string(200, '-') + " -->\n<svg>", "SVG drawing"},
+        {"<!DOCTYPE html>", "HTML page"}};
+    for (const auto& [begin, name] : kinds) {
+        std::string text = begin + std::string(40, ' ');
+        CHECK_THAT(
+            error_of(ExitCode::kData, [&] { PictureReader().open(PictureBytes(text.begin(), text.end())); }),
+            Catch::Contains("is no JPEG, PNG or WebP") && Catch::EndsWith(name));
+    }
+}
+
 TEST_CASE("damaged, cut and foreign files are refused with a reason") {
     const auto reason = [](const PictureBytes& bytes) {
         return error_of(ExitCode::kData, [&] { decode_whole(bytes); });
@@ -246,6 +286,6 @@ TEST_CASE("a header that claims too much is refused before memory is taken") {
     const PictureBytes large = encode_png(test_picture(40, 26, 1)),
                        wide = encode_png(test_picture(1, 101, 1));
     CHECK_THAT(error_of(ExitCode::kData, [&] { small.open(large); }),
-               Catch::Contains("40x26 pixels, allowed are 1000"));
+               Catch::Contains("40x26 pixels, allowed are 1000 in all and sides of 1 to 100"));
     CHECK_THAT(error_of(ExitCode::kData, [&] { small.open(wide); }), Catch::Contains("1x101"));
 }

@@ -19,10 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool never() {
-    return false;
-}
-
 void write_pictures(const DataFolder& folder, const std::string& split, int count) {
     for (int i = 0; i < count; ++i) {
         const TestPicture picture = test_picture(30 + i, 40 - i, 3);
@@ -42,11 +38,10 @@ SourceOptions options_of(const std::string& path, SourceType type, Split split =
     return options;
 }
 
-PackOptions pack_options(const DataFolder& folder, const fs::path& output, Split split = Split::kTrain) {
+PackOptions pack_options(const DataFolder& folder, const fs::path& output) {
     PackOptions options;
     options.input = folder.path();
     options.output = output.string();
-    options.split = split;
     options.shard_bytes = 8000;
     options.num_threads = 2;
     return options;
@@ -85,10 +80,11 @@ TEST_CASE("shards hold the folder's pictures in its order") {
     write_pictures(folder, "train", 20);
     write_pictures(folder, "test", 7);
     const ScratchFolder out;
-    const PackReport train = pack_split(pack_options(folder, out / "s"), never);
-    pack_split(pack_options(folder, out / "s", Split::kTest), never);
-    CHECK(train.num_pictures == 20);
-    CHECK(train.num_shards >= 3);
+    const std::vector<PackReport> reports = pack_folder(pack_options(folder, out / "s"), {});
+    REQUIRE(reports.size() == 2);
+    CHECK(reports[0].num_pictures == 20);
+    CHECK(reports[0].num_shards >= 3);
+    CHECK(reports[1].num_pictures == 7);
     for (const Split split : {Split::kTrain, Split::kTest}) {
         const auto original = open_source(options_of(folder.path(), SourceType::kImageFolder, split));
         const auto packed = open_source(options_of((out / "s").string(), SourceType::kShards, split));
@@ -102,7 +98,7 @@ TEST_CASE("shards hold the folder's pictures in its order") {
     REQUIRE(scanned.notices.size() == 1);
     check_same(*original.source, *scanned.source);
     // Never over what is there.
-    CHECK_THAT(error_of(ExitCode::kUsage, [&] { pack_split(pack_options(folder, out / "s"), never); }),
+    CHECK_THAT(error_of(ExitCode::kUsage, [&] { pack_folder(pack_options(folder, out / "s"), {}); }),
                Catch::Contains("is there already"));
 }
 
@@ -113,13 +109,13 @@ TEST_CASE("packing resizes upright pictures, shuffles, and treats broken ones by
     folder.write("train/dog/broken.jpg", std::string("x"));
     const ScratchFolder out;
     PackOptions options = pack_options(folder, out / "a");
-    CHECK_THAT(error_of(ExitCode::kData, [&] { pack_split(options, never); }),
+    CHECK_THAT(error_of(ExitCode::kData, [&] { pack_folder(options, {}); }),
                Catch::Contains("broken.jpg") && Catch::Contains("--skip-broken"));
     options.output = (out / "b").string();
     options.broken = BrokenFiles::kSkip;
     options.resize = 20;
     options.shuffle_seed = 3;
-    const PackReport report = pack_split(options, never);
+    const PackReport report = pack_folder(options, {})[0];
     CHECK(report.num_pictures == 10);
     CHECK(report.num_broken == 1);
     OpenedStore opened = open_shards(options_of(options.output, SourceType::kShards));
@@ -139,7 +135,7 @@ TEST_CASE("damaged shards and indices are told by file and place") {
     const DataFolder folder;
     write_pictures(folder, "train", 6);
     const ScratchFolder out;
-    pack_split(pack_options(folder, out / "s"), never);
+    pack_folder(pack_options(folder, out / "s"), {});
     const fs::path index = out / "s" / "train.index", shard = out / "s" / "train-000000.tar";
     const auto reason = [&] {
         return error_of(ExitCode::kData,

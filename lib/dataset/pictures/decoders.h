@@ -22,6 +22,8 @@ std::unique_ptr<PictureDecoder> make_png_decoder(const PictureLimits& limits);
 std::unique_ptr<PictureDecoder> make_webp_decoder(const PictureLimits& limits);
 
 [[noreturn]] void fail_picture(const std::string& what);
+// Error(kResource): the picture may be sound.
+[[noreturn]] void fail_memory(const char* format);
 void check_limits(std::int64_t height, std::int64_t width, const PictureLimits& limits);
 
 }  // namespace mpt

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -37,7 +38,7 @@ void each_entry(const std::string& folder, const Visit& visit) {
         void operator()(DIR* directory) const { closedir(directory); }
     };
     const std::unique_ptr<DIR, Close> directory(opendir(folder.c_str()));
-    if (!directory) throw Error(ExitCode::kData, folder + ": cannot be read: " + std::strerror(errno));
+    if (!directory) fail_system(folder + ": cannot be read", errno);
     while (const dirent* entry = readdir(directory.get())) {
         const std::string name = entry->d_name;
         if (name == "." || name == "..") continue;
@@ -69,6 +70,7 @@ class ImageFolder final : public PictureStore {
 
     void index(std::vector<std::string> class_names, std::vector<std::int64_t>& class_sizes);
     std::int64_t num_hidden() const { return num_hidden_; }
+    std::int64_t num_special() const { return num_special_; }
 
   private:
     struct Entry {
@@ -86,7 +88,7 @@ class ImageFolder final : public PictureStore {
     std::vector<std::string> class_names_;
     std::string names_;  // of all files, relative to their classes' folders, each ended by a zero
     std::vector<Entry> entries_;
-    std::int64_t num_hidden_ = 0;
+    std::int64_t num_hidden_ = 0, num_special_ = 0;  // special: FIFOs, sockets, devices
 };
 
 void ImageFolder::add_folder(std::int32_t label, const std::string& inside, int depth) {
@@ -106,6 +108,8 @@ void ImageFolder::add_folder(std::int32_t label, const std::string& inside, int 
             entries_.push_back({static_cast<std::uint32_t>(names_.size()), label});
             names_ += inside + name;
             names_.push_back('\0');
+        } else {
+            ++num_special_;
         }
     });
     for (const std::string& name : folders) add_folder(label, inside + name + "/", depth + 1);
@@ -273,6 +277,9 @@ OpenedStore open_image_folder(const SourceOptions& options) {
     if (folder->num_hidden() > 0)
         opened.notices.push_back(root + ": " + std::to_string(folder->num_hidden()) +
                                  " hidden files in class folders, ignored");
+    if (folder->num_special() > 0)
+        opened.notices.push_back(root + ": " + std::to_string(folder->num_special()) +
+                                 " FIFOs, sockets or devices in class folders, ignored");
     if (folder->size() == 0) throw Error(ExitCode::kData, root + ": has 0 pictures");
     opened.store = std::move(folder);
     return opened;

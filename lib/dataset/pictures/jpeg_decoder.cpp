@@ -89,7 +89,9 @@ class JpegDecoder final : public PictureDecoder {
         return true;
     }
     [[noreturn]] void fail() {
+        const bool memory = errors_.base.msg_code == JERR_OUT_OF_MEMORY && !errors_.damaged;
         jpeg_abort_decompress(&info_);
+        if (memory) fail_memory("JPEG");
         fail_picture(std::string("damaged JPEG: ") + errors_.message);
     }
     void choose_colours(std::int64_t channels);

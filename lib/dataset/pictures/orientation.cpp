@@ -34,7 +34,7 @@ Turn turn_of(int orientation) {
 }  // namespace
 
 int exif_orientation(std::span<const std::uint8_t> tiff) {
-    constexpr std::uint32_t kOrientation = 0x0112, kShort = 3;
+    constexpr std::uint32_t kOrientation = 0x0112, kShort = 3, kLong = 4;
     if (tiff.size() < 8 || tiff[0] != tiff[1] || (tiff[0] != 'I' && tiff[0] != 'M')) return 1;
     const Tiff file{tiff, tiff[0] == 'M'};
     if (file.number(2, 2) != 42) return 1;
@@ -43,8 +43,9 @@ int exif_orientation(std::span<const std::uint8_t> tiff) {
     for (std::uint32_t i = 0; i < entries; ++i) {
         const std::size_t at = directory + 2 + std::size_t{i} * 12;
         if (at + 12 > tiff.size()) return 1;
-        if (file.number(at, 2) != kOrientation || file.number(at + 2, 2) != kShort) continue;
-        const std::uint32_t value = file.number(at + 8, 2);
+        const std::uint32_t type = file.number(at + 2, 2);
+        if (file.number(at, 2) != kOrientation || (type != kShort && type != kLong)) continue;
+        const std::uint32_t value = file.number(at + 8, type == kShort ? 2 : 4);
         return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
     }
     return 1;

@@ -1,8 +1,9 @@
 // Image folders into tar shards, and any data set into an image folder.
 #pragma once
 
-#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "dataset/image_source.h"
 
@@ -10,7 +11,6 @@ namespace mpt {
 
 struct PackOptions {
     std::string input, output;  // folders
-    Split split = Split::kTrain;
     std::int64_t resize =
         0;  // short side; larger pictures become JPEGs of this size, upright; 0: bytes as they are
     int quality = 92;
@@ -22,24 +22,31 @@ struct PackOptions {
 };
 
 struct PackReport {
+    std::string split;  // train or val
     std::int64_t num_pictures = 0, num_shards = 0, num_broken = 0;
     std::uint64_t bytes = 0;
     std::vector<std::string> notices;
 };
 
-// `stopped` is asked now and then; the packing ends with Error(kResource) when it says so.
-PackReport pack_split(const PackOptions& options, const std::function<bool()>& stopped);
+// Packs train and, where it is there, val: both or, after an error or Stopped, nothing. What can be known of
+// val is checked before anything is packed, and it is packed first, being the smaller one.
+std::vector<PackReport> pack_folder(const PackOptions& options, const AskStop& stop);
 
 enum class ExportFormat { kPng, kJpeg };
 struct ExportOptions {
     std::string output;
-    std::string split;  // the folder's name: train or val
     ExportFormat format = ExportFormat::kPng;
     int quality = 95;
 };
 
-// OUTPUT/SPLIT/<class>/<number>.png, numbered so that the folder's order is the source's; classes without
-// names, or whose names would be sorted otherwise, get their number in front.
-void export_images(const ImageSource& source, const ExportOptions& options);
+struct ExportSplit {
+    std::string folder;  // train or val
+    const ImageSource* source = nullptr;
+};
+
+// OUTPUT/FOLDER/<class>/<number>.png, numbered so that the folder's order is the source's; classes without
+// names, or whose names would be sorted otherwise, get their number in front. All splits or, after an error
+// or Stopped, none: until the end their folders are called FOLDER.partial.
+void export_images(std::span<const ExportSplit> splits, const ExportOptions& options, const AskStop& stop);
 
 }  // namespace mpt

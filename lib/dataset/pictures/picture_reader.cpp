@@ -22,12 +22,19 @@ void fail_picture(const std::string& what) {
     throw Error(ExitCode::kData, what);
 }
 
+void fail_memory(const char* format) {
+    throw Error(ExitCode::kResource, std::string("a ") + format +
+                                         " picture that needs more memory than there is; raise the limit "
+                                         "(ulimit -v), or lower data.workers");
+}
+
 void check_limits(std::int64_t height, std::int64_t width, const PictureLimits& limits) {
     if (height >= 1 && width >= 1 && height <= limits.max_side && width <= limits.max_side &&
         height * width <= limits.max_pixels)
         return;
     fail_picture("its header claims " + std::to_string(height) + "x" + std::to_string(width) +
-                 " pixels, allowed are " + std::to_string(limits.max_pixels) + " in all");
+                 " pixels, allowed are " + std::to_string(limits.max_pixels) + " in all and sides of 1 to " +
+                 std::to_string(limits.max_side));
 }
 
 void to_luma(const std::uint8_t* rgb, std::int64_t pixels, std::uint8_t* out) {
@@ -70,7 +77,7 @@ const PictureHeader& PictureReader::open(std::span<const std::uint8_t> bytes) {
     decoders_->header = {};
     const PictureFormat format = format_of(bytes);
     if (format == PictureFormat::kUnknown) {
-        const std::string guess = looks_like(bytes.first(std::min<std::size_t>(bytes.size(), 64)));
+        const std::string guess = looks_like(bytes.first(std::min<std::size_t>(bytes.size(), 512)));
         fail_picture(bytes.empty() ? "is empty"
                                    : "is no JPEG, PNG or WebP picture" +
                                          (guess.empty() ? "" : "; its first bytes look like " + guess));

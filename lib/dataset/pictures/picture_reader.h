@@ -42,7 +42,8 @@ struct DecodedPart {
 };
 
 // One thread's decoders, used again for picture after picture. Every failure is an Error(kData) that says
-// what is wrong with the picture; the caller knows the file's name and puts it in front.
+// what is wrong with the picture, or Error(kResource) when memory ran out; the caller knows the file's name
+// and puts it in front.
 class PictureReader {
   public:
     explicit PictureReader(const PictureLimits& limits = {});

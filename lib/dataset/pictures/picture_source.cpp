@@ -10,9 +10,9 @@
 #include "core/printable.h"
 #include "dataset/pictures/picture_reader.h"
 #include "dataset/pictures/resize.h"
+#include "dataset/pictures/shared_work.h"
 #include "dataset/sample_augmenter.h"
 #include "dataset/text/unicode.h"
-#include "dataset/worker_threads.h"
 
 namespace mpt {
 namespace {
@@ -206,26 +206,36 @@ std::int64_t PictureSource::maker_bytes() const {
     return kUsualPicture + 2 * geometry().bytes();
 }
 
-std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_threads) {
+std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_threads, const AskStop& stop) {
     std::vector<BrokenPicture> broken;
     std::mutex mutex;
     std::atomic<std::int64_t> next = 0;
-    const auto check = [&](std::size_t) {
-        PictureReader reader;
-        ByteBuffer file;
-        Picture pixels;
-        for (std::int64_t i = next++; i < store.size(); i = next++) {
-            try {
-                const PictureHeader header = reader.open(store.read(i, file));
-                // Small pixels are enough: what is damaged is the compressed stream.
-                reader.decode({0, 0, header.height, header.width}, 8, 3, pixels);
-            } catch (const Error& error) {
-                const std::lock_guard lock(mutex);
-                broken.push_back({i, printable(store.name(i) + ": " + error.what())});
-            }
+    const auto check = [&](std::int64_t i, PictureReader& reader, ByteBuffer& file, Picture& pixels) {
+        try {
+            const PictureHeader header = reader.open(store.read(i, file));
+            // Small pixels are enough: what is damaged is the compressed stream.
+            reader.decode({0, 0, header.height, header.width}, 8, 3, pixels);
+        } catch (const Error& error) {
+            const std::string message = printable(store.name(i) + ": " + error.what());
+            if (error.code() != ExitCode::kData) throw Error(error.code(), message);
+            const std::lock_guard lock(mutex);
+            broken.push_back({i, message});
         }
     };
-    run_workers(static_cast<std::size_t>(std::max(num_threads, 1)), check);
+    share_work(num_threads, [&](int) {
+        try {
+            PictureReader reader;
+            ByteBuffer file;
+            Picture pixels;
+            for (std::int64_t i = next++; i < store.size(); i = next++) {
+                leave_if(stop);
+                check(i, reader, file, pixels);
+            }
+        } catch (...) {
+            next = store.size();  // the others end, too
+            throw;
+        }
+    });
     std::sort(broken.begin(), broken.end(),
               [](const BrokenPicture& a, const BrokenPicture& b) { return a.index < b.index; });
     return broken;
@@ -265,7 +275,7 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
 std::vector<std::uint32_t> sound_pictures(const PictureStore& store, const SourceOptions& options,
                                           const std::string& origin, std::vector<std::string>& notices) {
     if (options.broken == BrokenFiles::kStop) return {};
-    const std::vector<BrokenPicture> broken = find_broken(store, options.num_threads);
+    const std::vector<BrokenPicture> broken = find_broken(store, options.num_threads, options.stop);
     if (broken.empty()) return {};
     std::vector<std::uint32_t> kept;
     auto bad = broken.begin();

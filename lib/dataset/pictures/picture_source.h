@@ -58,6 +58,7 @@ class PictureSource final : public ImageSource {
 std::unique_ptr<ImageSource> open_pictures(const SourceOptions& options, std::vector<std::string>& notices);
 
 // Decodes every picture of a store on some threads; those that cannot be, in the order of the store.
-std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_threads);
+// Running out of memory or handles is no fault of a picture: that, and Stopped, are thrown.
+std::vector<BrokenPicture> find_broken(const PictureStore& store, int num_threads, const AskStop& stop = {});
 
 }  // namespace mpt

@@ -30,7 +30,7 @@ class PictureStore {
     virtual std::span<const std::uint8_t> read(std::int64_t index, ByteBuffer& buffer) const = 0;
     virtual std::int64_t memory_bytes() const = 0;
     // Reads everything that has a stored checksum; a line for each that differs.
-    virtual std::vector<std::string> checksum_faults() const { return {}; }
+    virtual std::vector<std::string> checksum_faults(const AskStop& = {}) const { return {}; }
     virtual const std::vector<std::string>& class_names() const = 0;
 };
 
@@ -56,18 +56,30 @@ constexpr std::uint64_t kMaxPictureBytes = std::uint64_t{1} << 28;  // of a comp
 // A picture file, or a shard; many threads may read it. Errors say what is wrong, without the path.
 class OpenFile {
   public:
+    // Regular files only: a FIFO would keep the opener waiting for a writer.
     explicit OpenFile(const std::string& path);
     ~OpenFile();
-    OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    OpenFile(OpenFile&& other) noexcept
+        : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
     OpenFile& operator=(OpenFile&&) = delete;
 
     // In `buffer`, which grows as needed.
     std::span<const std::uint8_t> read(std::uint64_t offset, std::uint64_t size, ByteBuffer& buffer) const;
     std::span<const std::uint8_t> read_whole(ByteBuffer& buffer) const;
+    std::uint64_t size() const { return size_; }
+    // Fills `out`; false where the file ends before.
+    bool read_at(std::uint64_t offset, std::span<std::uint8_t> out) const;
 
   private:
     int descriptor_;
+    std::uint64_t size_ = 0;
 };
+// Of any size; errors name the path.
+std::string text_of_file(const std::string& path);
+
+// Throws "WHAT: the system's reason": Error(kResource) where memory or handles ran out, which is no fault of
+// the file, else Error(kData).
+[[noreturn]] void fail_system(const std::string& what, int reason);
 
 // Refuses class counts that differ from the config's; 0: any.
 void check_class_count(const std::string& origin, const std::vector<std::string>& names,

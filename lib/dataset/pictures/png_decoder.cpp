@@ -1,10 +1,12 @@
 // PNG by libpng, to the end of the file, so that every checksum is compared. As with libjpeg, errors leave by
 // longjmp.
 #include <png.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "dataset/pictures/decoders.h"
@@ -18,6 +20,7 @@ struct Input {
     std::span<const std::uint8_t> bytes;
     std::size_t position = 0;
     char message[128] = {};
+    bool out_of_memory = false;
 };
 
 void read_bytes(png_structp png, png_bytep out, std::size_t length) {
@@ -25,6 +28,34 @@ void read_bytes(png_structp png, png_bytep out, std::size_t length) {
     if (input.bytes.size() - input.position < length) png_error(png, "cut off");
     std::memcpy(out, input.bytes.data() + input.position, length);
     input.position += length;
+}
+
+// As libpng's own, and remembers that there was none: its messages do not tell that from damage.
+png_voidp allocate(png_structp png, png_alloc_size_t bytes) {
+    void* memory = std::malloc(bytes);
+    if (memory == nullptr) static_cast<Input*>(png_get_mem_ptr(png))->out_of_memory = true;
+    return memory;
+}
+void release(png_structp, png_voidp memory) {
+    std::free(memory);
+}
+
+// A chunk that says how the picture is turned may lie behind its pixels, where png_read_info() does not come.
+std::span<const std::uint8_t> find_exif(std::span<const std::uint8_t> bytes) {
+    constexpr std::size_t kSignature = 8, kAround = 12;  // length, type and CRC of a chunk
+    const auto number = [&](std::size_t at) {
+        return std::size_t{bytes[at]} << 24 | std::size_t{bytes[at + 1]} << 16 |
+               std::size_t{bytes[at + 2]} << 8 | bytes[at + 3];
+    };
+    for (std::size_t at = kSignature; at + kAround <= bytes.size();) {
+        const std::size_t length = number(at);
+        if (length > bytes.size() - at - kAround) break;
+        if (std::memcmp(bytes.data() + at + 4, "eXIf", 4) == 0 &&
+            crc32_z(0, bytes.data() + at + 4, length + 4) == number(at + 8 + length))
+            return bytes.subspan(at + 8, length);
+        at += kAround + length;
+    }
+    return {};
 }
 
 void leave(png_structp png, png_const_charp message) {
@@ -51,6 +82,7 @@ class PngDecoder final : public PictureDecoder {
     }
     [[noreturn]] void fail() {
         close();
+        if (input_.out_of_memory) fail_memory("PNG");
         fail_picture(std::string("damaged PNG: ") + input_.message);
     }
     void read_passes(const Box& box, int passes, std::int64_t channels, Picture& out);
@@ -66,12 +98,13 @@ class PngDecoder final : public PictureDecoder {
 
 PictureHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
     close();
-    input_ = {bytes, 0, {}};
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input_, leave, [](png_structp, png_const_charp) {});
+    input_ = {bytes, 0, {}, false};
+    png_ = png_create_read_struct_2(
+        PNG_LIBPNG_VER_STRING, &input_, leave, [](png_structp, png_const_charp) {}, &input_, allocate,
+        release);
     info_ = png_ != nullptr ? png_create_info_struct(png_) : nullptr;
-    if (info_ == nullptr) throw Error(ExitCode::kResource, "out of memory for a PNG decoder");
-    png_uint_32 height = 0, width = 0, exif_bytes = 0;
-    png_bytep exif = nullptr;
+    if (info_ == nullptr) fail_memory("PNG");
+    png_uint_32 height = 0, width = 0;
     if (!guarded([&] {
             png_set_read_fn(png_, &input_, read_bytes);
             png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);  // ours says more
@@ -79,7 +112,6 @@ PictureHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
             png_read_info(png_, info_);
             height = png_get_image_height(png_, info_);
             width = png_get_image_width(png_, info_);
-            png_get_eXIf_1(png_, info_, &exif_bytes, &exif);
         }))
         fail();
     try {
@@ -91,7 +123,7 @@ PictureHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
     PictureHeader header;
     header.height = height;
     header.width = width;
-    if (exif != nullptr) header.orientation = exif_orientation({exif, exif_bytes});
+    header.orientation = exif_orientation(find_exif(bytes));
     return header;
 }
 

@@ -1,14 +1,14 @@
 #include "dataset/pictures/shard_index.h"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <set>
+#include <sstream>
 #include <string_view>
 
 #include "core/error.h"
@@ -92,34 +92,37 @@ class Words {
     const Lines& lines_;
 };
 
-std::string extension_of(const std::string& name) {
-    std::string text = name.substr(name.rfind('.') + 1);
-    for (char& c : text)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return text;
-}
-
-// WebDataset's key: everything up to the first dot of the last part.
-std::string key_of(const std::string& name) {
+// A member's name as WebDataset reads it: the key ends at the first dot of the last part, the field's name is
+// all that follows. `a.seg.png` is another field than `a.png`.
+struct MemberName {
+    std::string key, field;  // field: empty where the member belongs to no sample
+};
+MemberName split_name(const std::string& name) {
     const std::size_t slash = name.rfind('/');
-    const std::size_t dot = name.find('.', slash == std::string::npos ? 0 : slash);
-    return name.substr(0, dot);
+    const std::size_t last = slash == std::string::npos ? 0 : slash + 1;
+    const std::size_t dot = name.find('.', last);
+    if (dot == std::string::npos || dot == last) return {};  // `._a.jpg` is what macOS keeps beside a.jpg
+    std::string field = name.substr(dot + 1);
+    for (char& c : field)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return {name.substr(0, dot), std::move(field)};
 }
 
 // Puts the picture and the label of one key together while members go by.
 class SampleCollector {
   public:
-    SampleCollector(std::string shard, ShardIndex& index) : shard_(std::move(shard)), index_(index) {}
+    explicit SampleCollector(ShardIndex& index) : index_(index) {}
 
     void add(const TarMember& member, const TarBytes& bytes) {
-        const std::string key = key_of(member.name);
+        const auto [key, field] = split_name(member.name);
+        if (field.empty()) return;
         if (key != key_) finish();
         key_ = key;
-        const std::string extension = extension_of(member.name);
-        if (extension == "cls") {
+        if (field == "cls") {
+            if (has_label_) fail(member.name + ": a second class of one key");
             label_ = label_of(member, bytes);
             has_label_ = true;
-        } else if (extension == "jpg" || extension == "jpeg" || extension == "png" || extension == "webp") {
+        } else if (field == "jpg" || field == "jpeg" || field == "png" || field == "webp") {
             if (has_picture_) fail(member.name + ": a second picture of one key");
             if (member.size > kMaxPictureBytes) fail(member.name + ": too large for a picture");
             picture_ = {member.offset, static_cast<std::uint32_t>(member.size), 0};
@@ -138,11 +141,13 @@ class SampleCollector {
     }
 
   private:
-    [[noreturn]] void fail(const std::string& what) const {
-        throw Error(ExitCode::kData, shard_ + ": " + what);
-    }
-    std::int32_t label_of(const TarMember& member, const TarBytes& bytes) const {
-        std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(member.size, 16)), '\0');
+    [[noreturn]] static void fail(const std::string& what) { throw Error(ExitCode::kData, what); }
+    static std::int32_t label_of(const TarMember& member, const TarBytes& bytes) {
+        constexpr std::uint64_t kMostBytes = 64;  // a number and blanks
+        if (member.size > kMostBytes)
+            fail(member.name + ": has " + std::to_string(member.size) +
+                 " bytes, which is no number of a class");
+        std::string text(static_cast<std::size_t>(member.size), '\0');
         bytes.read(member.offset, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
         text.erase(text.find_last_not_of(" \t\r\n") + 1);
         std::int32_t label = -1;
@@ -152,7 +157,6 @@ class SampleCollector {
         return label;
     }
 
-    std::string shard_;
     ShardIndex& index_;
     std::string key_;
     ShardPicture picture_;
@@ -160,29 +164,57 @@ class SampleCollector {
     bool has_picture_ = false, has_label_ = false;
 };
 
-// Headers are read in large pieces: a read call a header is slow on network file systems.
+// Headers and classes that lie side by side are read in one piece: a read call each is slow on network file
+// systems.
 class FileWindow {
   public:
-    explicit FileWindow(const std::string& path) : file_(path, std::ios::binary) {
-        if (!file_) throw Error(ExitCode::kData, path + ": cannot be opened");
-    }
+    explicit FileWindow(const std::string& path) : file_(path) {}
+    std::uint64_t size() const { return file_.size(); }
     bool read(std::uint64_t offset, std::span<std::uint8_t> out) {
-        file_.clear();
-        file_.seekg(static_cast<std::streamoff>(offset));
-        file_.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
-        return file_.gcount() == static_cast<std::streamsize>(out.size());
+        if (out.size() > piece_.size()) return file_.read_at(offset, out);
+        if (offset < begin_ || offset + out.size() > begin_ + held_) {
+            begin_ = offset;
+            held_ = std::min<std::uint64_t>(piece_.size(), size() - std::min(offset, size()));
+            if (held_ < out.size() || !file_.read_at(begin_, std::span(piece_).first(held_))) {
+                held_ = 0;
+                return false;
+            }
+        }
+        std::copy_n(piece_.begin() + static_cast<std::ptrdiff_t>(offset - begin_), out.size(), out.begin());
+        return true;
     }
 
   private:
-    std::ifstream file_;
+    OpenFile file_;
+    std::array<std::uint8_t, 4096> piece_;
+    std::uint64_t begin_ = 0;
+    std::size_t held_ = 0;
 };
+
+// One a line, ended as on any system; empty lines at the end count for nothing.
+std::vector<std::string> read_class_names(const std::string& path) {
+    std::vector<std::string> names;
+    std::istringstream lines(text_of_file(path));
+    for (std::string line; std::getline(lines, line);) {
+        if (line.ends_with('\r')) line.pop_back();
+        names.push_back(line);
+    }
+    while (!names.empty() && names.back().empty()) names.pop_back();
+    std::set<std::string> seen;
+    for (const std::string& name : names)
+        if (!seen.insert(name).second)
+            throw Error(ExitCode::kData,
+                        path + ": the class '" + name + "' is there twice; give each its own name");
+    return names;
+}
 
 // Without classes.txt: numbers, `num_classes` of them, or if that is 0 those in use.
 std::vector<std::string> class_names_in(const std::string& folder, const ShardIndex& index,
                                         std::int64_t num_classes) {
     std::vector<std::string> names;
-    std::ifstream file(fs::path(folder) / "classes.txt");
-    for (std::string line; std::getline(file, line);) names.push_back(line);
+    const std::string path = (fs::path(folder) / "classes.txt").string();
+    std::error_code error;
+    if (fs::status(path, error).type() != fs::file_type::not_found) names = read_class_names(path);
     if (!names.empty()) return names;
     std::int64_t last = num_classes - 1;
     if (num_classes == 0)
@@ -277,40 +309,55 @@ ShardIndex parse_shard_index(const std::string& text, const std::string& origin)
     }
 }
 
+namespace {
+
+void scan_shard(const std::string& path, const std::string& file, const AskStop& stop, ShardIndex& index) {
+    FileWindow window(path);
+    index.shards.push_back({file, window.size(), 0, static_cast<std::uint32_t>(index.pictures.size())});
+    const TarBytes bytes{window.size(), [&](std::uint64_t offset, std::span<std::uint8_t> out) {
+                             return window.read(offset, out);
+                         }};
+    SampleCollector collector(index);
+    each_member(bytes, [&](const TarMember& member) {
+        leave_if(stop);
+        collector.add(member, bytes);
+    });
+    collector.finish();
+}
+
+}  // namespace
+
 ShardIndex scan_shards(const std::string& folder, const std::vector<std::string>& files,
-                       std::int64_t num_classes) {
+                       std::int64_t num_classes, const AskStop& stop) {
     ShardIndex index;
     for (const std::string& file : files) {
         const std::string path = (fs::path(folder) / file).string();
-        FileWindow window(path);
-        const std::uint64_t size = fs::file_size(path);
-        index.shards.push_back({file, size, 0, static_cast<std::uint32_t>(index.pictures.size())});
-        const TarBytes bytes{size, [&](std::uint64_t offset, std::span<std::uint8_t> out) {
-                                 return window.read(offset, out);
-                             }};
-        SampleCollector collector(path, index);
         try {
-            each_member(bytes, [&](const TarMember& member) { collector.add(member, bytes); });
+            scan_shard(path, file, stop, index);
         } catch (const Error& error) {
-            const std::string what = error.what();
-            throw Error(error.code(), what.starts_with(path) ? what : path + ": " + what);
+            throw Error(error.code(), path + ": " + error.what());
         }
-        collector.finish();
     }
     index.class_names = class_names_in(folder, index, num_classes);
     check_labels(folder, index);
     return index;
 }
 
-std::uint32_t checksum_of_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw Error(ExitCode::kData, path + ": cannot be opened");
-    std::vector<char> piece(1 << 20);
-    uLong crc = 0;
-    while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0)
-        crc = crc32_z(crc, reinterpret_cast<const Bytef*>(piece.data()),
-                      static_cast<std::size_t>(file.gcount()));
-    return static_cast<std::uint32_t>(crc);
+std::uint32_t checksum_of_file(const std::string& path, const AskStop& stop) {
+    try {
+        const OpenFile file(path);
+        std::vector<std::uint8_t> piece(1 << 20);
+        uLong crc = 0;
+        for (std::uint64_t at = 0; at < file.size(); at += piece.size()) {
+            leave_if(stop);
+            piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), file.size() - at)));
+            if (!file.read_at(at, piece)) throw Error(ExitCode::kData, "ends while it is read");
+            crc = crc32_z(crc, piece.data(), piece.size());
+        }
+        return static_cast<std::uint32_t>(crc);
+    } catch (const Error& error) {
+        throw Error(error.code(), path + ": " + error.what());
+    }
 }
 
 }  // namespace mpt

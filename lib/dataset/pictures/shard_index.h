@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "dataset/stop.h"
+
 namespace mpt {
 
 struct ShardFile {
@@ -44,9 +46,9 @@ ShardIndex parse_shard_index(const std::string& text, const std::string& origin)
 // From the headers of `files` in `folder`; class names are those of classes.txt there, or numbers:
 // `num_classes` of them, 0: those in use.
 ShardIndex scan_shards(const std::string& folder, const std::vector<std::string>& files,
-                       std::int64_t num_classes);
+                       std::int64_t num_classes, const AskStop& stop = {});
 
-// CRC-32 of a file, going on from `start`.
-std::uint32_t checksum_of_file(const std::string& path);
+// CRC-32 of a file.
+std::uint32_t checksum_of_file(const std::string& path, const AskStop& stop = {});
 
 }  // namespace mpt

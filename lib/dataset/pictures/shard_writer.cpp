@@ -21,13 +21,21 @@ namespace fs = std::filesystem;
 }
 
 void write_whole(const std::string& path, const std::string& text) {
-    const std::string partial = path + ".partial";
-    std::FILE* file = std::fopen(partial.c_str(), "wb");
-    if (file == nullptr) fail(partial);
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) fail(path);
     const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
                          std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-    if (std::fclose(file) != 0 || !written) fail(partial);
-    fs::rename(partial, path);
+    if (std::fclose(file) != 0 || !written) fail(path);
+}
+
+// From FILE.partial.
+void give_name(const std::string& path) {
+    if (std::rename((path + ".partial").c_str(), path.c_str()) != 0) fail(path);
+}
+
+void remove_both(const std::string& path) {
+    std::remove((path + ".partial").c_str());
+    std::remove(path.c_str());
 }
 
 std::string numbered(const char* format, std::size_t number) {
@@ -48,20 +56,29 @@ ShardWriter::ShardWriter(std::string folder, std::string split, std::vector<std:
             throw Error(ExitCode::kData,
                         "class '" + name + "': its name has a line end in it; rename the folder");
     std::error_code error;
-    fs::create_directories(folder_, error);
+    made_folder_ = fs::create_directories(folder_, error);
     if (error) throw Error(ExitCode::kResource, folder_ + ": cannot be made: " + error.message());
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with(split_ + "-") || name == split_ + ".index")
-            throw Error(ExitCode::kUsage,
-                        entry.path().string() + ": is there already; choose another --output or remove it");
+        if (!name.starts_with(split_ + "-") && !name.starts_with(split_ + ".index")) continue;
+        const std::string path = entry.path().string();
+        throw Error(ExitCode::kUsage,
+                    name.ends_with(".partial")
+                        ? path + ": a packing that was killed has left it, or one is under way; remove it"
+                        : path + ": is there already; choose another --output or remove it");
     }
 }
 
-ShardWriter::~ShardWriter() = default;
+ShardWriter::~ShardWriter() {
+    if (finished_) return;
+    file_.reset();
+    for (const ShardFile& shard : index_.shards) remove_both(folder_ + "/" + shard.file);
+    remove_both(folder_ + "/" + split_ + ".index");
+    if (made_folder_) rmdir(folder_.c_str());  // stays where another split's files are in it
+}
 
 void ShardWriter::write(const void* data, std::size_t bytes) {
-    if (std::fwrite(data, 1, bytes, file_.get()) != bytes) fail(shard_path());
+    if (std::fwrite(data, 1, bytes, file_.get()) != bytes) fail(partial_path());
     ShardFile& shard = index_.shards.back();
     shard.checksum =
         static_cast<std::uint32_t>(crc32_z(shard.checksum, static_cast<const Bytef*>(data), bytes));
@@ -79,8 +96,8 @@ void ShardWriter::write_member(const std::string& name, std::span<const std::uin
 void ShardWriter::open_shard() {
     const std::string file = split_ + numbered("-%06zu.tar", index_.shards.size());
     index_.shards.push_back({file, 0, 0, static_cast<std::uint32_t>(index_.pictures.size())});
-    file_.reset(std::fopen((shard_path() + ".partial").c_str(), "wb"));
-    if (!file_) fail(shard_path());
+    file_.reset(std::fopen(partial_path().c_str(), "wb"));
+    if (!file_) fail(partial_path());
 }
 
 void ShardWriter::close_shard() {
@@ -88,8 +105,7 @@ void ShardWriter::close_shard() {
     static constexpr std::array<char, 2 * kTarBlock> kEnd{};
     write(kEnd.data(), kEnd.size());
     const bool flushed = std::fflush(file_.get()) == 0 && fsync(fileno(file_.get())) == 0;
-    if (std::fclose(file_.release()) != 0 || !flushed) fail(shard_path());
-    fs::rename(shard_path() + ".partial", shard_path());
+    if (std::fclose(file_.release()) != 0 || !flushed) fail(partial_path());
 }
 
 void ShardWriter::add(std::span<const std::uint8_t> picture, const std::string& extension,
@@ -109,8 +125,13 @@ void ShardWriter::finish() {
     close_shard();
     std::string names;
     for (const std::string& name : index_.class_names) names += name + "\n";
-    write_whole(folder_ + "/classes.txt", names);
-    write_whole(folder_ + "/" + split_ + ".index", print(index_));
+    const std::string index = folder_ + "/" + split_ + ".index", classes = folder_ + "/classes.txt";
+    write_whole(classes + ".partial", names);
+    write_whole(index + ".partial", print(index_));
+    give_name(classes);
+    for (const ShardFile& shard : index_.shards) give_name(folder_ + "/" + shard.file);
+    give_name(index);  // the last: as long as it is a .partial, readers refuse the shards
+    finished_ = true;
 }
 
 }  // namespace mpt

@@ -1,4 +1,5 @@
-// Writes the tar shards of one split, and their index at the end. A shard under way is called FILE.partial.
+// Writes the tar shards of one split, and their index at the end. Until then all files are called
+// FILE.partial; without finish() they are removed again.
 #pragma once
 
 #include <cstdio>
@@ -21,7 +22,7 @@ class ShardWriter {
 
     // extension: "jpg", "png" or "webp".
     void add(std::span<const std::uint8_t> picture, const std::string& extension, std::int32_t label);
-    // Writes the index; without it, the shards are not complete.
+    // Writes the index and gives all files their names.
     void finish();
     const ShardIndex& index() const { return index_; }
 
@@ -30,7 +31,7 @@ class ShardWriter {
     void close_shard();
     void write(const void* data, std::size_t bytes);
     void write_member(const std::string& name, std::span<const std::uint8_t> contents);
-    std::string shard_path() const { return folder_ + "/" + index_.shards.back().file; }
+    std::string partial_path() const { return folder_ + "/" + index_.shards.back().file + ".partial"; }
 
     struct CloseFile {
         void operator()(std::FILE* file) const { std::fclose(file); }
@@ -39,6 +40,7 @@ class ShardWriter {
     std::uint64_t shard_bytes_;
     ShardIndex index_;
     std::unique_ptr<std::FILE, CloseFile> file_;
+    bool made_folder_ = false, finished_ = false;
 };
 
 }  // namespace mpt

@@ -1,7 +1,7 @@
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "core/error.h"
 #include "dataset/pictures/picture_store.h"
@@ -15,19 +15,27 @@ namespace fs = std::filesystem;
 // Where a split's shards lie, and their names.
 struct ShardFolder {
     std::string folder, split;
-    std::vector<std::string> files;  // sorted
+    std::vector<std::string> files;    // sorted
+    std::vector<std::string> partial;  // what an unfinished `pack` leaves
+    bool any() const { return !files.empty() || !partial.empty(); }
     std::string index_path() const { return folder + "/" + split + ".index"; }
 };
 
-std::vector<std::string> tar_files(const fs::path& folder, const std::string& prefix) {
-    std::vector<std::string> files;
+// Lists what a folder holds of a split. A folder that is not there holds nothing; one that cannot be read is
+// told.
+void list_shards(const fs::path& folder, const std::string& prefix, ShardFolder& found) {
     std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-        const std::string name = entry.path().filename().string();
-        if (name.starts_with(prefix) && name.ends_with(".tar")) files.push_back(name);
+    fs::directory_iterator entry(folder, error);
+    if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) return;
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        if (name.starts_with(prefix) && name.ends_with(".tar")) found.files.push_back(name);
+        if (name.ends_with(".partial") && (name.starts_with(prefix) || name.starts_with(found.split + ".")))
+            found.partial.push_back(name);
     }
-    std::sort(files.begin(), files.end());
-    return files;
+    if (error) fail_system(folder.string() + ": cannot be read", error.value());
+    std::sort(found.files.begin(), found.files.end());
+    std::sort(found.partial.begin(), found.partial.end());
 }
 
 ShardFolder find_shards(const SourceOptions& options) {
@@ -36,18 +44,28 @@ ShardFolder find_shards(const SourceOptions& options) {
                                                ? std::vector<std::string>{"train"}
                                                : std::vector<std::string>{"val", "test", "validation"};
     for (const std::string& name : names) {
-        ShardFolder found{path.string(), name, tar_files(path, name + "-")};
-        if (!found.files.empty()) return found;
-        found = {(path / name).string(), name, tar_files(path / name, "")};
-        if (!found.files.empty()) return found;
+        ShardFolder found{path.string(), name, {}, {}};
+        list_shards(path, name + "-", found);
+        if (found.any()) return found;
+        found.folder = (path / name).string();
+        list_shards(path / name, "", found);
+        if (found.any()) return found;
     }
     return {};
+}
+
+// How many shards a split may keep open: both splits, the workers and all else share the process's handles.
+std::size_t most_open() {
+    constexpr std::size_t kMost = 256;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMost;
+    return std::min<std::size_t>(kMost, static_cast<std::size_t>(limit.rlim_cur) / 4);
 }
 
 class Shards final : public PictureStore {
   public:
     Shards(std::string folder, ShardIndex index) : folder_(std::move(folder)), index_(std::move(index)) {
-        for (std::size_t s = 0; s < std::min(index_.shards.size(), kMostOpen); ++s) {
+        for (std::size_t s = 0; s < std::min(index_.shards.size(), most_open()); ++s) {
             try {
                 open_.emplace_back(path_of(s));
             } catch (const Error&) {
@@ -76,10 +94,10 @@ class Shards final : public PictureStore {
         return static_cast<std::int64_t>(index_.pictures.capacity() * sizeof(ShardPicture));
     }
     const std::vector<std::string>& class_names() const override { return index_.class_names; }
-    std::vector<std::string> checksum_faults() const override {
+    std::vector<std::string> checksum_faults(const AskStop& stop) const override {
         std::vector<std::string> faults;
         for (const ShardFile& shard : index_.shards)
-            if (index_.has_checksums && checksum_of_file(folder_ + "/" + shard.file) != shard.checksum)
+            if (index_.has_checksums && checksum_of_file(folder_ + "/" + shard.file, stop) != shard.checksum)
                 faults.push_back(folder_ + "/" + shard.file +
                                  ": its checksum is not the index's; copy it again");
         return faults;
@@ -98,19 +116,10 @@ class Shards final : public PictureStore {
     }
     std::string path_of(std::size_t shard) const { return folder_ + "/" + index_.shards[shard].file; }
 
-    static constexpr std::size_t kMostOpen = 256;  // shards that stay open; a process may have 1024 files
     std::string folder_;
     ShardIndex index_;
     std::vector<OpenFile> open_;  // the first ones
 };
-
-std::string whole_text(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) throw Error(ExitCode::kData, path + ": cannot be read");
-    return text.str();
-}
 
 // A shard that is missing or of another size is told at once; its checksum is compared by `data --check`.
 void check_files(const std::string& folder, const ShardIndex& index) {
@@ -123,6 +132,22 @@ void check_files(const std::string& folder, const ShardIndex& index) {
             throw Error(ExitCode::kData, path + ": has " + std::to_string(size) + " bytes, the index says " +
                                              std::to_string(shard.bytes) + "; copy it again");
     }
+}
+
+// What is not in the index would be ignored: a set that two packings were mixed in, or an index of old.
+void check_all_named(const ShardFolder& found, const ShardIndex& index) {
+    for (const std::string& file : found.files)
+        if (std::ranges::find(index.shards, file, &ShardFile::file) == index.shards.end())
+            throw Error(ExitCode::kData, found.folder + "/" + file + ": " + found.index_path() +
+                                             " does not name it; remove the one or the other");
+}
+
+void refuse_unfinished(const ShardFolder& found) {
+    if (found.partial.empty()) return;
+    throw Error(ExitCode::kData,
+                found.folder + "/" + found.partial.front() +
+                    ": these shards are incomplete, their packing did not end; pack them anew "
+                    "into an empty folder");
 }
 
 // Labels count in `wanted`; the shards may have been packed from other class folders.
@@ -145,37 +170,40 @@ void map_classes(const std::string& folder, const std::vector<std::string>& want
     index.class_names = wanted;
 }
 
-ShardIndex read_index(const ShardFolder& found, std::int64_t num_classes, std::vector<std::string>& notices) {
+ShardIndex read_index(const ShardFolder& found, const SourceOptions& options,
+                      std::vector<std::string>& notices) {
+    refuse_unfinished(found);
     std::error_code ignored;
     if (fs::exists(found.index_path(), ignored)) {
-        ShardIndex index = parse_shard_index(whole_text(found.index_path()), found.index_path());
+        ShardIndex index = parse_shard_index(text_of_file(found.index_path()), found.index_path());
         check_files(found.folder, index);
+        check_all_named(found, index);
         return index;
     }
     notices.push_back(found.index_path() + ": missing; the shards' own headers were read instead");
-    return scan_shards(found.folder, found.files, num_classes);
+    return scan_shards(found.folder, found.files, options.num_classes, options.stop);
 }
 
 }  // namespace
 
 std::string missing_shards(const SourceOptions& options) {
-    if (!find_shards(options).files.empty()) return "";
+    if (find_shards(options).any()) return "";
     return options.split == Split::kTrain ? "no train-*.tar" : "no val-*.tar or test-*.tar";
 }
 
 OpenedStore open_shards(const SourceOptions& options) {
     const ShardFolder found = find_shards(options);
-    MPT_CHECK(!found.files.empty());
+    MPT_CHECK(found.any());
     OpenedStore opened;
     opened.origin = fs::absolute(options.path).lexically_normal().string();
-    ShardIndex index = read_index(found, options.num_classes, opened.notices);
+    ShardIndex index = read_index(found, options, opened.notices);
     std::vector<std::string> wanted = options.class_names;
     if (wanted.empty() && options.split == Split::kTest) {
         SourceOptions train = options;
         train.split = Split::kTrain;
         std::vector<std::string> ignored;
         const ShardFolder training = find_shards(train);
-        if (!training.files.empty()) wanted = read_index(training, options.num_classes, ignored).class_names;
+        if (training.any()) wanted = read_index(training, options, ignored).class_names;
     }
     map_classes(found.folder, wanted, options, index);
     check_class_count(opened.origin, index.class_names, options);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include "core/error.h"
 
@@ -101,16 +102,44 @@ std::string body_text(const TarBytes& bytes, std::uint64_t offset, std::uint64_t
     return text;
 }
 
+// Archives end with two blocks of zeros: one cut off between members is known by their absence.
+constexpr const char* kNoEnd =
+    "it is cut off: the two blocks of zeros at an archive's end are missing; copy it again";
+
+bool is_zero(const Block& block) {
+    return std::all_of(block.begin(), block.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
+// A packed archive has no member that could be found.
+void refuse_packed(const TarBytes& bytes) {
+    std::array<std::uint8_t, 6> first{};
+    if (bytes.size < kTarBlock || !bytes.read(0, first)) return;
+    const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
+    const char* tool = text.starts_with("\x1f\x8b")           ? "gzip"
+                       : text.starts_with("\x28\xb5\x2f\xfd") ? "zstd"
+                       : text.starts_with("BZh")              ? "bzip2"
+                       : text.starts_with("\xfd\x37zXZ")      ? "xz"
+                                                              : nullptr;
+    if (tool != nullptr)
+        throw Error(ExitCode::kData, std::string("is packed with ") + tool +
+                                         "; pictures are read from anywhere in a shard: unpack it to a .tar");
+}
+
 }  // namespace
 
 void each_member(const TarBytes& bytes, const std::function<void(const TarMember&)>& visit) {
     constexpr std::uint64_t kRound = kTarBlock - 1;
+    refuse_packed(bytes);
     PaxFields next;  // said by an extension about the member behind it
     for (std::uint64_t at = 0; at < bytes.size;) {
         Block block{};
         if (bytes.size - at < kTarBlock || !bytes.read(at, block))
             fail(at, "it ends in the middle of a header");
-        if (std::all_of(block.begin(), block.end(), [](std::uint8_t b) { return b == 0; })) return;
+        if (is_zero(block)) {
+            if (bytes.size - at < 2 * kTarBlock || !bytes.read(at + kTarBlock, block) || !is_zero(block))
+                fail(at, kNoEnd);
+            return;
+        }
         if (number_of(block, kChecksum) != checksum_of(block)) fail(at, "the header's checksum is wrong");
         const char type = static_cast<char>(block[kType.at]);
         std::optional<std::uint64_t> size = number_of(block, kSize);
@@ -140,6 +169,7 @@ void each_member(const TarBytes& bytes, const std::function<void(const TarMember
         }
         at = body + (held + kRound) / kTarBlock * kTarBlock;
     }
+    fail(bytes.size, kNoEnd);
 }
 
 std::string tar_header(const std::string& name, std::uint64_t size) {

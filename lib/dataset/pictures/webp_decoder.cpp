@@ -74,7 +74,7 @@ class WebpDecoder final : public PictureDecoder {
         if (status == VP8_STATUS_OK) return;
         if (status == VP8_STATUS_NOT_ENOUGH_DATA || status == VP8_STATUS_SUSPENDED)
             fail_picture("cut off: WebP that ends too early");
-        if (status == VP8_STATUS_OUT_OF_MEMORY) fail_picture("WebP that needs more memory than there is");
+        if (status == VP8_STATUS_OUT_OF_MEMORY) fail_memory("WebP");
         fail_picture("damaged WebP: libwebp's status " + std::to_string(static_cast<int>(status)));
     }
 
