@@ -56,7 +56,7 @@ TEST_CASE("an evaluation takes the checkpoint's constants and classes, and opens
     const TrainResult trained = run(config);
     const std::string checkpoint = checkpoint_at(folder / "run", 3).string();
     const ChannelStatistics measured =
-        normalization_of(config, *open_source(source_options(config, Split::kTrain)).source);
+        normalization_of(config, *open_source(source_options(config, Split::kTrain)).source, {});
     const TrainingState state = read_checkpoint(checkpoint).state;
     CHECK(state.normalization.mean == measured.mean);
     CHECK(state.normalization.stddev == measured.stddev);

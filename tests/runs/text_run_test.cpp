@@ -265,12 +265,12 @@ TEST_CASE("data.train_limit takes the first windows of a text and the first pair
     const RunConfig pairs = config_for(ModelType::kTransformer, folder, "pairs");
     RunConfig few = pairs;
     few.data.train_limit = 7;
-    CHECK(open_data(pairs)->num_samples() > 7);
-    CHECK(open_data(few)->num_samples() == 7);
+    CHECK(open_data(pairs)->identity().training.num_samples > 7);
+    CHECK(open_data(few)->identity().training.num_samples == 7);
     few.data.type = DataType::kSynthetic;
     few.data.num_samples = 50;
     few.data.eval_limit = 3;
-    CHECK(open_data(few)->num_samples() == 7);
+    CHECK(open_data(few)->identity().training.num_samples == 7);
     CHECK_THAT(open_data(few)->summary(), Catch::Contains("7 training and 3 validation pairs"));
 }
 
