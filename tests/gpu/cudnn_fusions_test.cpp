@@ -44,18 +44,6 @@ const Pattern kPatterns[] = {
      {.affine = true, .mask = true, .reductions = true}},
     {"data gradient + relu", ConvolutionKind::kBackwardData, {.mask = true}, true},
     {"data gradient + add + relu", ConvolutionKind::kBackwardData, {.add = true, .mask = true}, true},
-    {"data gradient + relu of a norm + sums with a tensor",
-     ConvolutionKind::kBackwardData,
-     {.affine = true, .mask = true, .references = 1},
-     true},
-    {"data gradient + add + relu + sums with a tensor",
-     ConvolutionKind::kBackwardData,
-     {.add = true, .mask = true, .references = 1},
-     true},
-    {"data gradient + add + relu + sums with two tensors",
-     ConvolutionKind::kBackwardData,
-     {.add = true, .mask = true, .references = 2},
-     true},
 };
 
 ConvolutionSpec spec_of(const Layer& l, const Pattern& pattern, DType dtype) {
