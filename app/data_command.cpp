@@ -147,7 +147,8 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     std::fill_n(sheet.row(0), sheet.height() * sheet.stride(), std::uint8_t{255});
     StreamOptions options = training_stream(config, {});
     options.batching.drop_last = false;
-    if (options.augment.random_erasing > 0) set_erase_colour(options, normalization_of(config, source, stop_by_signals()).mean);
+    if (options.augment.random_erasing > 0)
+        set_erase_colour(options, normalization_of(config, source, stop_by_signals()).mean);
     std::vector<std::string> classes(static_cast<std::size_t>(rows));
     BatchStream stream(source, options);
     const Batch* batch = nullptr;
@@ -227,8 +228,7 @@ void declare(CLI::App& app, DataWords& words) {
     app.add_option("--out", words.out, "folder of samples.png; default: the working directory")
         ->type_name("DIR");
     app.add_flag("--bench", words.bench, "measure the images/s or tokens/s of the training loader alone");
-    app.add_option("--seconds", words.seconds, "how long to measure; default 20")
-        ->type_name("S");
+    app.add_option("--seconds", words.seconds, "how long to measure; default 20")->type_name("S");
 }
 
 void refuse_idle_words(const CLI::App& app, bool is_text) {
