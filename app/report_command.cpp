@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -45,6 +46,18 @@ void check_target(const std::string& path) {
                     "--out " + path + ": is there already and no page of a report; give another name");
 }
 
+// A sweep stands for its runs, of which those have a folder with metrics that came as far as that.
+std::vector<std::string> runs_of(const std::string& folder) {
+    namespace fs = std::filesystem;
+    if (!fs::exists(fs::path(folder) / "sweep_of.json")) return {folder};
+    std::vector<std::string> runs;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+        if (fs::exists(entry.path() / "metrics.jsonl")) runs.push_back(entry.path().string());
+    if (runs.empty()) throw Error(ExitCode::kUsage, folder + ": no run of this sweep has metrics yet");
+    std::ranges::sort(runs);
+    return runs;
+}
+
 // Runs of one name by their paths.
 void tell_apart(std::vector<RunRecord>& runs) {
     std::map<std::string, int> times;
@@ -59,14 +72,16 @@ int report_command(const std::vector<std::string>& arguments) {
     CLI::App app("Draws the curves of runs, side by side, into one HTML page.", "mpt-train report");
     std::vector<std::string> folders;
     std::string out = "report.html";
-    app.add_option("RUN", folders, "directories of runs")->type_name("DIR ...");
+    app.add_option("RUN", folders, "directories of runs, or of sweeps for all their runs")
+        ->type_name("DIR ...");
     app.add_option("--out", out, "the page to write")->type_name("FILE.html");
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     if (folders.empty())
         throw Error(ExitCode::kUsage, "which runs? mpt-train report RUN... [--out FILE.html]");
     check_target(out);
     std::vector<RunRecord> runs;
-    for (const std::string& folder : folders) runs.push_back(read_run(folder));
+    for (const std::string& folder : folders)
+        for (const std::string& run : runs_of(folder)) runs.push_back(read_run(run));
     tell_apart(runs);
     const std::string page = html_report(runs, pictures_of(runs));
     std::ofstream file(out, std::ios::binary | std::ios::trunc);

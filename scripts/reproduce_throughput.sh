@@ -6,6 +6,10 @@
 # First what the plan forecasts and what others published, then what is measured here. BATCH and STEPS size the
 # measurement, ACCURACY_CONFIG and EPOCHS the training runs whose accuracy is compared.
 set -euo pipefail
+case ${1:-} in
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+  -*) echo "reproduce_throughput: unknown option $1 (there is --help)" >&2; exit 2 ;;
+esac
 root=$(cd "$(dirname "$0")/.." && pwd)
 mpt=${MPT_TRAIN:-$root/build/app/mpt-train}
 out=${1:-$root/runs/reproduce_throughput}

@@ -6,6 +6,9 @@
 # BATCHES, MODES and STEPS change what is run. Sizes past the memory are rows of their own; the last repeats the
 # first, to show that nothing was left behind.
 set -euo pipefail
+case ${1:-} in
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+esac
 root=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -ge 1 ] || { echo "usage: scripts/sweep_batch_size.sh CONFIG [options of mpt-train sweep]" >&2; exit 2; }
 config=$1

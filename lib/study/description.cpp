@@ -41,6 +41,21 @@ Known idx_header(const std::string& folder) {
     return {};
 }
 
+// Names alone are looked at. 0 where there is no such data, or opening it will say what is wrong.
+std::int64_t num_pictures(const RunConfig& config) {
+    std::error_code error;
+    if (!fs::is_directory(config.data.path, error)) return 0;
+    SourceOptions options = source_options(config, Split::kTrain);
+    options.broken = BrokenFiles::kStop;  // else all would be decoded
+    options.limit = 0;
+    try {
+        const OpenedSource opened = open_source(options);
+        return opened.source->info().origin == "synthetic" ? 0 : opened.source->num_samples();
+    } catch (const Error&) {
+        return 0;
+    }
+}
+
 Known usual(const RunConfig& config, std::vector<std::string>& notes) {
     switch (config.data.type) {
         case DataType::kIdx: {
@@ -53,9 +68,12 @@ Known usual(const RunConfig& config, std::vector<std::string>& notes) {
         case DataType::kCifar10:
             return {50000, 32, 32, 3};
         case DataType::kImageFolder:
-            if (config.model.num_classes == 1000)
-                notes.push_back("an epoch of ImageNet is assumed: 1281167 images");
-            return {config.model.num_classes == 1000 ? 1281167 : 0, 224, 224, 3};
+        case DataType::kShards: {
+            if (const std::int64_t samples = num_pictures(config); samples > 0) return {samples, 224, 224, 3};
+            if (config.model.num_classes != 1000) return {0, 224, 224, 3};
+            notes.push_back("an epoch of ImageNet is assumed: 1281167 images");
+            return {1281167, 224, 224, 3};
+        }
         default:
             return {config.data.num_samples, 0, 0, 3};
     }

@@ -70,7 +70,14 @@ void require_mode(const gpu::Device* device, PrecisionMode mode) {
     if (!runs_mode(device, mode))
         throw Error(ExitCode::kUsage, "precision.mode: " + std::string(name_of(mode)) +
                                           " is not for this device, " + name_of_device(device) +
-                                          "; it runs " + modes_of(device));
+                                          "; it runs " + modes_of(device) +
+                                          " (precision.fallback: true takes a wider one)");
+}
+
+PrecisionMode mode_on(const gpu::Device* device, const PrecisionConfig& precision) {
+    if (!precision.fallback || runs_mode(device, precision.mode)) return precision.mode;
+    const bool bf16 = precision.mode == PrecisionMode::kFp8 && runs_mode(device, PrecisionMode::kAmpBf16);
+    return bf16 ? PrecisionMode::kAmpBf16 : PrecisionMode::kFp32;
 }
 
 RunsOn run_device(const RunConfig& config) {
@@ -80,7 +87,7 @@ RunsOn run_device(const RunConfig& config) {
         std::unique_ptr<gpu::Device> device = gpu::open_device(named ? gpu_index(config.device) : 0);
         on = runs_on(cuda_kernels(), *device);
         gpu::DeviceSettings settings;
-        settings.tf32 = config.precision.mode == PrecisionMode::kTf32;
+        settings.tf32 = mode_on(device.get(), config.precision) == PrecisionMode::kTf32;
         settings.journal = journal_path();
         settings.deterministic = config.deterministic;
         settings.workspace_bytes = config.autotune.workspace_mib << 20;
@@ -90,7 +97,7 @@ RunsOn run_device(const RunConfig& config) {
     } else {
         on.kernels = config.debug.reference_kernels ? reference_kernels() : cpu_kernels();
     }
-    require_mode(on.device, config.precision.mode);
+    require_mode(on.device, mode_on(on.device, config.precision));
     return on;
 }
 

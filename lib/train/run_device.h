@@ -25,6 +25,8 @@ RunsOn runs_on(const KernelTable& kernels, gpu::Device& device);
 std::string name_of_device(const gpu::Device* device);  // "CPU", or a GPU's name and compute capability
 // Throws Error(kUsage) with the device, its compute capability and its modes where it lacks this one.
 void require_mode(const gpu::Device* device, PrecisionMode mode);
+// The config's mode; with precision.fallback, the next wider one that the device runs: amp_bf16 or fp32.
+PrecisionMode mode_on(const gpu::Device* device, const PrecisionConfig& precision);
 // The modes of precision that it runs, in words; empty for a mode it lacks when asked for one.
 bool runs_mode(const gpu::Device* device, PrecisionMode mode);
 std::string modes_of(const gpu::Device* device);

@@ -125,6 +125,10 @@ void Trainer::open_directory() {
 void Trainer::announce() {
     for (const std::string& warning : request_.warnings) log_->warn(warning);
     for (const std::string& warning : data_->warnings) log_->warn(warning);
+    if (program_->precision_mode() != config_.precision.mode)
+        log_->warn(fmt::format("precision.mode: {} is not for {}; precision.fallback takes {}",
+                               name_of(config_.precision.mode), name_of_device(program_->device()),
+                               name_of(program_->precision_mode())));
     for (const std::string& warning : warnings_for(config_, data_->description.updates_per_epoch))
         log_->warn(warning);
     for (const std::string& notice : start_.notices) log_->warn(notice);

@@ -78,7 +78,7 @@ TrainingProgram::TrainingProgram(const RunConfig& config, const DataDescription&
     p.decay = decay_groups(
         p.variables, {std::ranges::count(config.optimizer.exclude_from_decay, ParameterKind::kNorm) != 0,
                       std::ranges::count(config.optimizer.exclude_from_decay, ParameterKind::kBias) != 0});
-    p.update_settings = update_config(config, data.updates_per_epoch, data.total_updates, p.decay.segments);
+    p.update_settings = update_config(p.config, data.updates_per_epoch, data.total_updates, p.decay.segments);
     p.enable_regions();
     enable_update_regions(p.variables, p.update_settings);
     CompiledGraph update = update_graph(
@@ -101,6 +101,9 @@ void TrainingProgram::expect_evaluation_batch(const BatchShape& shape) {
     impl_->refresh_report();
 }
 
+PrecisionMode TrainingProgram::precision_mode() const {
+    return impl_->config.precision.mode;
+}
 const gpu::Device* TrainingProgram::device() const {
     return impl_->device;
 }

@@ -75,6 +75,8 @@ class TrainingProgram {
     void expect_micro_batch(const BatchShape& shape);
     void expect_evaluation_batch(const BatchShape& shape);
 
+    // The config's, or with precision.fallback a wider one.
+    PrecisionMode precision_mode() const;
     // Where it runs; null: the CPU.
     const gpu::Device* device() const;
     // Bytes that the run may still take where it runs: of the GPU, or of this process.

@@ -10,6 +10,7 @@
 #include "exec/executor.h"
 #include "exec/run_memory.h"
 #include "train/program_graphs.h"
+#include "train/run_device.h"
 
 namespace mpt {
 
@@ -37,7 +38,9 @@ struct TrainingProgram::Impl {
           num_threads(threads),
           owned_device(std::move(runs_on.owned_device)),
           device(runs_on.device),
-          kernels(std::move(runs_on.kernels)) {}
+          kernels(std::move(runs_on.kernels)) {
+        config.precision.mode = mode_on(device, c.precision);
+    }
 
     RunConfig config;
     DataDescription data;

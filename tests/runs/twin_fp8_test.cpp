@@ -183,5 +183,14 @@ TEST_CASE("fp8 is refused where the GPU has none, by name, capability and modes"
     info.compute_capability = 86;
     CHECK(test::error_of(ExitCode::kUsage, [&] { require_mode(&device, PrecisionMode::kFp8); }) ==
           "precision.mode: fp8 is not for this device, host twin (compute capability 8.6); it runs fp32, "
-          "tf32, amp_fp16, amp_bf16, fp16_pure");
+          "tf32, amp_fp16, amp_bf16, fp16_pure (precision.fallback: true takes a wider one)");
+    PrecisionConfig precision;
+    precision.mode = PrecisionMode::kFp8;
+    CHECK(mode_on(&device, precision) == PrecisionMode::kFp8);
+    precision.fallback = true;
+    CHECK(mode_on(&device, precision) == PrecisionMode::kAmpBf16);
+    info.compute_capability = 75;
+    CHECK(mode_on(&device, precision) == PrecisionMode::kFp32);
+    precision.mode = PrecisionMode::kAmpFp16;
+    CHECK(mode_on(&device, precision) == PrecisionMode::kAmpFp16);
 }
