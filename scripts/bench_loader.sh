@@ -20,6 +20,9 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 [[ -d $photos/train ]] || { echo "bench_loader: --photos needs a folder with train/<class>/" >&2; exit 2; }
+for built in build/app/mpt-train build/tests/jpeg_decode_bench; do
+  [[ -x $built ]] || { echo "bench_loader: no $built; ninja -C build mpt-train jpeg_decode_bench" >&2; exit 2; }
+done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
