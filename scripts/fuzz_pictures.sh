@@ -19,7 +19,7 @@ command -v clang++-16 >/dev/null || { echo "fuzz_pictures: no clang++-16; apt-ge
 
 mkdir -p build/fuzz
 sources=(lib/core/*.cpp lib/dataset/data_file.cpp
-  lib/dataset/pictures/{picture_reader,orientation,jpeg_decoder,png_decoder,webp_decoder,resize,tar_index,shard_index}.cpp)
+  lib/dataset/pictures/{picture_reader,orientation,jpeg_decoder,png_decoder,webp_decoder,resize,tar_index,shard_index,file_part}.cpp)
 # The same flags for all but the kernels that need AVX2.
 flags=(-std=c++20 -O1 -g -Ilib -Itests -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
 objects=()
