@@ -182,7 +182,7 @@ double resident_mib() {
 }
 
 // Runs the training stream alone, epoch after epoch, for some seconds.
-void measure(const RunConfig& config, double seconds, const AskStop& stop) {
+void measure(const RunConfig& config, double seconds) {
     const OpenedSource opened = open_split(config, Split::kTrain);
     StreamOptions options = training_stream(config, {});
     options.end_epoch = -1;
@@ -193,7 +193,7 @@ void measure(const RunConfig& config, double seconds, const AskStop& stop) {
     const double begin = now_seconds();
     std::int64_t images = 0, batches = 0, epoch = 0, first = 0;
     double at = begin, first_mib = 0;
-    while (at - begin < seconds && !stop()) {
+    while (at - begin < seconds) {
         const Batch& batch = *stream.next().batch;
         images += batch.count;
         ++batches;
@@ -210,7 +210,6 @@ void measure(const RunConfig& config, double seconds, const AskStop& stop) {
     if (epoch > first && first > 0)
         fmt::print("memory: {:.1f} MiB resident after epoch {}, {:.1f} MiB after epoch {}\n", first_mib,
                    first, resident_mib(), epoch);
-    leave_if(stop, "stopped before the measurement's end");
 }
 
 void declare(CLI::App& app, DataWords& words) {
@@ -242,7 +241,6 @@ void refuse_idle_words(const CLI::App& app, bool is_text) {
 }
 
 void look_at_pictures(const RunConfig& config, const DataWords& words, double seconds) {
-    const AskStop stop = stop_by_signals();
     if (!words.check && words.show == 0 && !words.bench) {
         for (const Split split : {Split::kTrain, Split::kTest}) open_split(config, split);
         return;
@@ -252,7 +250,10 @@ void look_at_pictures(const RunConfig& config, const DataWords& words, double se
         for (const Split split : {Split::kTrain, Split::kTest}) check_split(config, split, faults);
     refuse(faults);
     if (words.show > 0) show_samples(config, words.show, words.out.empty() ? "." : words.out);
-    if (words.bench) measure(config, seconds, stop);
+    if (words.bench) {
+        catch_stop_signals("before the measurement's end");  // a first batch may take long
+        measure(config, seconds);
+    }
 }
 
 }  // namespace

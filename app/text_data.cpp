@@ -83,13 +83,13 @@ void show_samples(const RunData& data, int count) {
 }
 
 // Makes batches alone, epoch after epoch, for some seconds.
-void measure(const RunData& data, double seconds, const StopFlag& stop) {
+void measure(const RunData& data, double seconds) {
     const auto feed = data.training_feed({});
     feed->next();  // caches
     const double begin = now_seconds();
     std::int64_t tokens = 0, batches = 0;
     double at = begin;
-    while (at - begin < seconds && stop.asked() == 0) {
+    while (at - begin < seconds) {
         tokens += feed->next().batch->weight;
         ++batches;
         at = now_seconds();
@@ -101,6 +101,7 @@ void measure(const RunData& data, double seconds, const StopFlag& stop) {
 }  // namespace
 
 void look_at_text(const RunConfig& config, const TextDataWords& words) {
+    catch_stop_signals("before all was looked at");
     if (words.check) check_files(config);
     const std::unique_ptr<RunData> data = open_data(config);
     const std::vector<std::string> findings = data->findings();
@@ -111,7 +112,7 @@ void look_at_text(const RunConfig& config, const TextDataWords& words) {
     if (words.check)
         fmt::print("{}\n", is_made_up(config.data) ? "nothing to check: there are no files" : "0 faults");
     if (words.show > 0) show_samples(*data, words.show);
-    if (words.bench) measure(*data, words.seconds, catch_stop_signals());
+    if (words.bench) measure(*data, words.seconds);
 }
 
 }  // namespace mpt::app

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "dataset/batch_stream.h"
 #include "dataset/pictures/encoders.h"
 #include "dataset/pictures/picture_reader.h"
@@ -163,7 +164,7 @@ class SplitPacking {
         }
         if (options_.broken == BrokenFiles::kStop)
             throw Error(ExitCode::kData, picture.fault + "; remove it, or leave it out with --skip-broken");
-        report_.notices.push_back(picture.fault + "; left out");
+        report_.notices.push_back(printable(picture.fault) + "; left out");
         ++report_.num_broken;
     }
 
