@@ -64,7 +64,7 @@ int bench_command(const std::vector<std::string>& arguments) {
     request.steps = whole_of("--steps", steps, 1, kMost);
     request.warmup = whole_of("--warmup", warmup, 0, kMost);
     request.config = config.read().config;
-    request.stop = &catch_stop_signals("before the bench's end");  // there is nothing to save
+    catch_stop_signals("before the bench's end");  // there is nothing to save
     const BenchResult result = bench(request);
     fmt::print("{}", json ? json_of(result).dump(2) + "\n" : print(result));
     return 0;

@@ -50,9 +50,7 @@ struct Parts {
 class Bench {
   public:
     explicit Bench(const BenchRequest& request)
-        : config_(request.config),
-          data_(open_data(config_, {}, ask(request.stop))),
-          threads_(num_threads(config_)) {
+        : config_(request.config), data_(open_data(config_)), threads_(num_threads(config_)) {
         program_ = std::make_unique<TrainingProgram>(config_, data_->description, threads_);
         expect_batches(*program_, *data_, {});
         program_->check_fits(program_->available_bytes());
@@ -221,7 +219,6 @@ BenchResult bench(const BenchRequest& request) {
     std::vector<Parts> one_batch, data;
     run.over_data();  // keeps the batch that the other series repeats; compiles what compiles late
     for (std::int64_t s = 0; s < request.warmup + request.steps; ++s) {
-        if (request.stop != nullptr && request.stop->asked() != 0) break;
         const Parts kept = run.over_one_batch(), fed = run.over_data();
         if (s < request.warmup) continue;
         one_batch.push_back(kept);
@@ -229,10 +226,6 @@ BenchResult bench(const BenchRequest& request) {
         run.read_sensors();
     }
     BenchResult result;
-    if (one_batch.empty())
-        leave_if(ask(request.stop), "the bench was stopped before its first measured update");
-    if (one_batch.empty())
-        throw Error(ExitCode::kUsage, "the bench was stopped before its first measured update");
     result.unit = name_of(run.data().unit());
     result.batch = own.config.train.batch_size;
     result.micro_batch = own.config.train.micro_batch();

@@ -7,14 +7,12 @@
 
 #include "config/run_config.h"
 #include "forecast/published.h"
-#include "train/stop_flag.h"
 
 namespace mpt {
 
 struct BenchRequest {
     RunConfig config;
     std::int64_t steps = 10, warmup = 2;  // updates of each kind
-    const StopFlag* stop = nullptr;
 };
 
 struct Percentiles {
