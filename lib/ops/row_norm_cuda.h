@@ -88,7 +88,7 @@ void norm_forward_kernel(NormForward<T> n) {
 
 template <Centre centre, typename T>
 void norm_forward(Device& device, const NormForward<T>& n) {
-    with_kept_rows<kPerPack<T>>(
+    with_kept_rows<kPerPack<T>, 32>(
         n.width, [&]<int lanes, int pack, int packs>(std::integral_constant<int, lanes>,
                                                      std::integral_constant<int, pack>,
                                                      std::integral_constant<int, packs>) {
@@ -144,6 +144,36 @@ void norm_backward_kernel(NormBackward<T> n) {
 template <Centre centre>
 constexpr int kNormTerms = centre == Centre::kMean ? 2 : 1;
 
+// Writes a block's sums of each column; those of several rows at a time are added, one warp after the other.
+template <int lanes, int pack, int packs, int terms>
+MPT_DEVICE void leave_sums(const RowGroup<lanes>& group, std::int64_t width,
+                           const float (&sums)[terms][packs][pack], float* partials) {
+    if constexpr (lanes == kRowThreads) {
+        MPT_UNROLL
+        for (int t = 0; t < terms; ++t)
+            group.template for_kept<pack, packs>(
+                width, [&](std::int64_t i, int p) { store<pack>(partials + t * width + i, sums[t][p]); });
+    } else {
+        MPT_DYNAMIC_SHARED(float, of_block, terms* width);
+        for (int warp = 0; warp < kRowThreads / lanes; ++warp) {
+            if (thread_index() / lanes == warp)
+                group.template for_kept<pack, packs>(width, [&](std::int64_t i, int p) {
+                    MPT_UNROLL
+                    for (int t = 0; t < terms; ++t) {
+                        MPT_UNROLL
+                        for (int k = 0; k < pack; ++k) {
+                            const std::int64_t at = t * width + i + k;
+                            of_block.put(at, (warp == 0 ? 0.0f : of_block.get(at)) + sums[t][p][k]);
+                        }
+                    }
+                });
+            sync_block();
+        }
+        for (std::int64_t i = thread_index(); i < terms * width; i += kRowThreads)
+            partials[i] = of_block.get(i);
+    }
+}
+
 // The same with everything read once: a row stays in registers, and each thread adds its columns' terms of
 // the gains' gradients over all rows of its block, in their order.
 template <int lanes, int pack, int packs, Centre centre, typename T>
@@ -185,32 +215,7 @@ void norm_backward_once_kernel(NormBackward<T> n, float* partials) {
             store<pack>(n.grad_x + first + i, g[p]);
         });
     }
-    partials += block_index() * kTerms * n.width;
-    if constexpr (lanes == kRowThreads) {
-        MPT_UNROLL
-        for (int t = 0; t < kTerms; ++t)
-            group.template for_kept<pack, packs>(
-                n.width, [&](std::int64_t i, int p) { store<pack>(partials + t * n.width + i, sums[t][p]); });
-    } else {
-        // One warp after the other.
-        MPT_DYNAMIC_SHARED(float, of_block, kTerms* n.width);
-        for (int warp = 0; warp < kRowsAtOnce; ++warp) {
-            if (thread_index() / lanes == warp)
-                group.template for_kept<pack, packs>(n.width, [&](std::int64_t i, int p) {
-                    MPT_UNROLL
-                    for (int t = 0; t < kTerms; ++t) {
-                        MPT_UNROLL
-                        for (int k = 0; k < pack; ++k) {
-                            const std::int64_t at = t * n.width + i + k;
-                            of_block.put(at, (warp == 0 ? 0.0f : of_block.get(at)) + sums[t][p][k]);
-                        }
-                    }
-                });
-            sync_block();
-        }
-        for (std::int64_t i = thread_index(); i < kTerms * n.width; i += kRowThreads)
-            partials[i] = of_block.get(i);
-    }
+    leave_sums(group, n.width, sums, partials + block_index() * kTerms * n.width);
 }
 
 // Blocks that share the rows where each row is read once, and what they leave to be added.
@@ -247,7 +252,7 @@ void norm_backward(Device& device, const NormBackward<T>& n, void* workspace) {
     store_sums.to[0] = n.grad_gain;
     if constexpr (centre == Centre::kMean) store_sums.to[1] = n.grad_bias;
     auto* partials = static_cast<float*>(workspace);
-    with_kept_rows<kPerPack<T>>(
+    with_kept_rows<kPerPack<T>, 24, 32>(
         n.width, [&]<int lanes, int pack, int packs>(std::integral_constant<int, lanes>,
                                                      std::integral_constant<int, pack>,
                                                      std::integral_constant<int, packs>) {

@@ -60,22 +60,23 @@ void with_row_shape(std::int64_t width, const Body& body) {
         with_pack(std::integral_constant<int, kLanes>{});
 }
 
-// Elements of a row that a thread keeps in registers between its passes over it, at most.
-inline constexpr int kMostKept = 32;
-
-// As with_row_shape, and body(lanes, pack, packs) is told how many packs of a row each thread keeps; 0 where
-// a row is too long for that, or odd.
-template <int most, typename Body>
+// As with_row_shape, and body(lanes, pack, packs) is told how many packs of a row each thread keeps in
+// registers between its passes over it: the first of `kept` elements, in ascending order, that hold the row;
+// 0 where none does, or the row is odd.
+template <int most, int... kept, typename Body>
 void with_kept_rows(std::int64_t width, const Body& body) {
     with_row_shape<most>(width, [&]<int lanes, int pack>(std::integral_constant<int, lanes> l,
                                                          std::integral_constant<int, pack> p) {
+        bool done = false;
         if constexpr (pack == most && most > 1) {
-            const std::int64_t packs = blocks_for(width, lanes * pack);
-            if (packs <= 16 / pack) return body(l, p, std::integral_constant<int, 16 / pack>{});
-            if (packs <= 24 / pack) return body(l, p, std::integral_constant<int, 24 / pack>{});
-            if (packs <= kMostKept / pack) return body(l, p, std::integral_constant<int, kMostKept / pack>{});
+            const auto use = [&](auto packs) {
+                if (done || blocks_for(width, lanes * pack) > packs) return;
+                body(l, p, packs);
+                done = true;
+            };
+            (use(std::integral_constant<int, kept / pack>{}), ...);
         }
-        body(l, p, std::integral_constant<int, 0>{});
+        if (!done) body(l, p, std::integral_constant<int, 0>{});
     });
 }
 
