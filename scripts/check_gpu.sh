@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a machine with an NVIDIA GPU, in under six minutes: builds for it, checks every kernel against its op's reference,
-# trains ResNet-50 (batch 256) in four precisions and GPT-2 124M (with fp8 where the GPU runs it) on synthetic data, 50
+# trains small networks beside the CPU and compares their losses, trains ResNet-50 (batch 256) in four precisions and GPT-2 124M (with fp8 where the GPU runs it) on synthetic data, 50
 # updates each, and ends with one table: rates, MFU, and their shares of the roofline, of the forecast and of published
 # rates. What there was no time for says so there, and what fails does not keep the rest from being tried.
 #   scripts/check_gpu.sh                 what there is time for of PyTorch and compute-sanitizer comes last
@@ -126,6 +126,42 @@ step "matrix products"
 size=4096
 if [[ $dry == 1 ]]; then size=128; fi
 timeout "$(no_more_than 30)" "$trainer" gemm --device "$backend" --sizes ${size}x${size}x${size} || fault gemm "$backend" "see above"
+
+# compare NAME CONFIG MODE BAR SETTINGS...: the losses of 20 updates of two micro-steps, recorded and replayed, beside those
+# of the CPU; the first scale of amp_fp16 makes the first update overflow.
+compare() {
+  local name=$1 config=$2 mode=$3 bar=$4 code=0 result
+  shift 4
+  if [[ ", $modes," != *", $mode,"* ]]; then return; fi
+  local settings=(log.console=quiet precision.mode="$mode" train.accumulate=2 train.steps=20 train.log_every=1
+    train.eval_every=never checkpoint.every=never checkpoint.best=none data.if_missing=synthetic data.eval_limit=16 "$@")
+  if [[ $mode == amp_fp16 ]]; then settings+=(precision.loss_scale.init=16777216); fi
+  timeout "$(no_more_than 40)" "$trainer" --config "$config" --device "$device" --output "$work/of-device" --set \
+    "${settings[@]}" >"$work/log" 2>&1 &&
+    timeout "$(no_more_than 40)" "$trainer" --config "$config" --device cpu --output "$work/of-cpu" --set \
+      "${settings[@]}" >"$work/log" 2>&1 || code=$?
+  if [[ $code != 0 ]]; then
+    fault "$name" "$mode" "$([[ $code == 124 ]] && echo "not finished in time" || tail -n1 "$work/log")"
+  elif result=$(python3 scripts/compare_runs.py "$work/of-device" "$work/of-cpu" "$bar" 2>&1); then
+    printf '%s\t%s\t%s\t\n' "$name" "$mode" "beside the CPU: $result" >>"$work/results"
+  else
+    fault "$name" "$mode" "beside the CPU: $result"
+  fi
+  rm -rf "$work/of-device" "$work/of-cpu"
+  tail -n1 "$work/results"
+}
+
+step "small networks beside the CPU"
+small_resnet=(data.path="$work/none" data.num_samples=512 train.batch_size=16 optimizer.lr=0.01 schedule.warmup=0)
+small_gpt=(data.num_samples=512 model.depth=2 model.width=128 model.heads=2 model.context=64 model.vocabulary_size=512
+  train.batch_size=8 schedule.warmup=0)
+small_pairs=(model.depth=2 model.width=128 model.heads=2 model.ffn_width=256 model.vocabulary_size=512
+  data.num_samples=512 train.batch_tokens=1024 schedule.warmup=5)
+for mode in fp32:1e-4 amp_fp16:2e-2 amp_bf16:2e-2; do
+  compare resnet20 configs/fashion_mnist_resnet20_amp.yaml "${mode%:*}" "${mode#*:}" "${small_resnet[@]}"
+  compare gpt configs/gpt2_124m_amp.yaml "${mode%:*}" "${mode#*:}" "${small_gpt[@]}"
+  compare transformer configs/transformer_base_amp.yaml "${mode%:*}" "${mode#*:}" "${small_pairs[@]}"
+done
 
 # train NAME CONFIG UNIT MODE SETTINGS...: 50 updates, and their rate.
 train() {

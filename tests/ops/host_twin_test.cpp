@@ -100,6 +100,24 @@ void race_kernel(float* out) {
 }
 
 MPT_KERNEL(kThreads)
+void vector_kernel(const float* in, float* out) {
+    float values[4];
+    gpu::load<4>(in, values);
+    if (gpu::thread_index() == 0) *out = values[3];
+}
+
+MPT_KERNEL(kThreads)
+void two_memories_kernel(float* out) {
+    MPT_SHARED(float, fixed, kThreads);
+    MPT_DYNAMIC_SHARED(float, dynamic, kThreads);
+    const auto t = static_cast<std::size_t>(gpu::thread_index());
+    fixed.put(t, 1.0f);
+    dynamic.put(t, 1.0f);
+    gpu::sync_block();
+    if (t == 0) *out = fixed.get(0) + dynamic.get(0);
+}
+
+MPT_KERNEL(kThreads)
 void flat_barrier_kernel() {
     gpu::sync_block();
 }
@@ -116,6 +134,58 @@ TEST_CASE("a reduction tree without barriers is a race, whatever its result") {
     float out = 0;
     CHECK_THROWS_WITH(gpu::launch(twin, {.threads = kThreads}, race_kernel, &out),
                       Contains("race in shared memory"));
+}
+
+TEST_CASE("a launch beyond what a GPU takes is refused as one would") {
+    gpu::HostTwin twin;
+    float out = 0;
+    const auto launch = [&](const gpu::Launch& shape) { gpu::launch(twin, shape, last_writer_kernel, &out); };
+    CHECK_THROWS_WITH(launch({.blocks = 0, .threads = kThreads}), Contains("a launch of 0 x 1 blocks"));
+    CHECK_THROWS_WITH(launch({.blocks = std::int64_t{1} << 31, .threads = kThreads}),
+                      Contains("2147483648 x 1"));
+    CHECK_THROWS_WITH(launch({.threads = kThreads, .blocks_y = 65536}), Contains("1 x 65536"));
+    CHECK_THROWS_WITH(launch({.threads = 1025}), Contains("1025 threads"));
+    const auto most = static_cast<std::size_t>(twin.info().shared_bytes_per_block);
+    CHECK_THROWS_WITH(launch({.threads = kThreads, .shared_bytes = most + 1}),
+                      Contains("shared memory a block"));
+    launch({.threads = kThreads, .blocks_y = 65535, .shared_bytes = most, .threads_meet = false});
+    // The kernel's own static memory counts, too.
+    gpu::launch(twin, {.threads = kThreads, .shared_bytes = most - kThreads * sizeof(float)},
+                two_memories_kernel, &out);
+    CHECK(out == 2);
+    CHECK_THROWS_WITH(
+        gpu::launch(twin, {.threads = kThreads, .shared_bytes = most}, two_memories_kernel, &out),
+        Contains("shared memory of"));
+}
+
+TEST_CASE("a vector access of a misaligned address is found") {
+    gpu::HostTwin twin;
+    alignas(16) const float in[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    float out = 0;
+    gpu::launch(twin, {.threads = kThreads}, vector_kernel, in + 4, &out);
+    CHECK(out == 7);
+    CHECK_THROWS_WITH(gpu::launch(twin, {.threads = kThreads}, vector_kernel, in + 1, &out),
+                      Contains("misaligned") && Contains("16 bytes"));
+}
+
+TEST_CASE("what CUDA forbids in a capture is refused, and the twin goes on") {
+    gpu::HostTwin twin;
+    gpu::Memory memory(twin, 16);
+    const std::unique_ptr<gpu::Event> event = twin.make_event();
+    event->record();
+    const auto captured = [&](const std::function<void()>& work) {
+        return [&, work] { twin.capture(work); };
+    };
+    const auto fill = [&] { twin.fill_zero(memory.data(), 16); };
+    CHECK_THROWS_WITH(captured([&] { twin.allocate(16); })(), Contains("an allocation inside a capture"));
+    CHECK_THROWS_WITH(captured([&] { twin.synchronize(); })(),
+                      Contains("a synchronisation inside a capture"));
+    CHECK_THROWS_WITH(captured([&] { event->wait(); })(), Contains("waiting for an event inside a capture"));
+    CHECK_THROWS_WITH(captured([&] { event->order_after(); })(), Contains("inside a capture"));
+    CHECK_THROWS_WITH(captured([&] { twin.beside(fill); })(), Contains("second stream inside a capture"));
+    CHECK(twin.capture(fill)->num_nodes() == 1);
+    twin.beside(fill);
+    twin.synchronize();
 }
 
 TEST_CASE("a barrier in a kernel launched as one whose threads never meet is told") {

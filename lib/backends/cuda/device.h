@@ -280,6 +280,11 @@ std::shared_ptr<Memory> upload(Device& device, const std::vector<T>& values) {
     return memory;
 }
 
+// Throws InternalError where a GPU would refuse the launch: no blocks, more than its grid takes, or more
+// shared memory than a block of this device may have.
+void check_limits(const Device& device, std::int64_t blocks, std::int64_t blocks_y, int threads,
+                  std::size_t shared_bytes);
+
 // How many GPUs there are, and why there are none.
 struct DeviceCount {
     int count = 0;

@@ -110,6 +110,7 @@ struct Word<1> {
 template <int count, typename T>
 MPT_DEVICE void load(const T* from, float (&to)[count]) {
 #ifdef MPT_HOST_TWIN
+    emulator::check_aligned(from, Pack<T, count>::kAlignment);
     for (int i = 0; i < count; ++i) to[i] = widen(from[i]);
 #else
     typename Pack<T, count>::Raw raw;
@@ -126,6 +127,7 @@ MPT_DEVICE void load(const T* from, float (&to)[count]) {
 template <int count, typename T>
 MPT_DEVICE void store(T* to, const float (&from)[count]) {
 #ifdef MPT_HOST_TWIN
+    emulator::check_aligned(to, Pack<T, count>::kAlignment);
     for (int i = 0; i < count; ++i) to[i] = narrow<T>(from[i]);
 #else
     typename Pack<T, count>::Raw raw;

@@ -100,11 +100,13 @@ T shuffle_xor(T value, int mask, std::source_location where = std::source_locati
 
 template <typename... P>
 void launch(Device& device, const Launch& shape, void (*kernel)(P...), std::type_identity_t<P>... arguments) {
+    check_limits(device, shape.blocks, shape.blocks_y, shape.threads, shape.shared_bytes);
     emulator::Queue& queue = *static_cast<emulator::Queue*>(device.stream());
     const emulator::Grid grid = {static_cast<unsigned>(shape.blocks),
                                  static_cast<unsigned>(shape.blocks_y),
                                  static_cast<unsigned>(shape.threads),
                                  shape.shared_bytes,
+                                 static_cast<std::size_t>(device.info().shared_bytes_per_block),
                                  shape.threads_meet,
                                  queue.last_first};
     queue.submit([=] { emulator::run_grid(grid, [=] { kernel(arguments...); }); });
@@ -147,7 +149,10 @@ MPT_DEVICE T shuffle_xor(T value, int mask) {
 
 template <typename... P>
 void launch(Device& device, const Launch& shape, void (*kernel)(P...), std::type_identity_t<P>... arguments) {
-    if (shape.shared_bytes > 48 * 1024)
+    check_limits(device, shape.blocks, shape.blocks_y, shape.threads, shape.shared_bytes);
+    // Beyond 48 KiB, the kernel's own static memory included, which is a few KiB at most, it has to be asked
+    // for.
+    if (shape.shared_bytes > 32 * 1024)
         allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
     const dim3 grid(static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.blocks_y));
     kernel<<<grid, dim3(static_cast<unsigned>(shape.threads)), shape.shared_bytes,

@@ -252,8 +252,19 @@ SharedBuffer& shared_buffer(const void* key, std::size_t elements, std::size_t e
         buffer->element_bytes = element_bytes;
         buffer->bytes.assign(elements * element_bytes, std::byte{0xff});
         buffer->cells.assign(elements, {});
+        std::size_t total = block.grid.shared_bytes;
+        for (const SharedBuffer& known : block.static_buffers) total += known.elements * known.element_bytes;
+        if (total > block.grid.shared_limit)
+            fault("shared memory of " + std::to_string(total) + " bytes a block, where the device has " +
+                  std::to_string(block.grid.shared_limit));
     }
     return *buffer;
+}
+
+void check_aligned(const void* address, std::size_t bytes) {
+    if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
+        fault(thread_text(here.thread) + " moves " + std::to_string(bytes) +
+              " bytes at once from or to an address that is no multiple of them: misaligned");
 }
 
 void note_read(SharedBuffer& buffer, std::size_t index, Where where) {

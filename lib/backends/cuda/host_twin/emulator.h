@@ -19,8 +19,9 @@ inline constexpr unsigned kMaxThreads = 1024;
 struct Grid {
     unsigned blocks_x = 1, blocks_y = 1, threads = 1;
     std::size_t shared_bytes = 0;
-    bool threads_meet = true;  // false: no barrier, shuffle or shared memory; run as plain calls
-    bool last_first = false;   // order of blocks, and of threads between barriers
+    std::size_t shared_limit = SIZE_MAX;  // of a block, static and dynamic memory together
+    bool threads_meet = true;             // false: no barrier, shuffle or shared memory; run as plain calls
+    bool last_first = false;              // order of blocks, and of threads between barriers
 };
 
 // Runs `thread` for every thread of the grid; throws InternalError at the first fault.
@@ -56,6 +57,8 @@ struct SharedBuffer {
 SharedBuffer& shared_buffer(const void* key, std::size_t elements, std::size_t element_bytes, bool dynamic);
 void note_read(SharedBuffer& buffer, std::size_t index, Where where);
 void note_write(SharedBuffer& buffer, std::size_t index, Where where);
+// A vector access of `bytes` wants an address that is a multiple of them.
+void check_aligned(const void* address, std::size_t bytes);
 
 template <typename T>
 class SharedArray {

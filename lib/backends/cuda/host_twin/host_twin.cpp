@@ -52,8 +52,14 @@ class TwinEvent final : public Event {
             state->at = std::chrono::steady_clock::now();
         });
     }
-    void wait() override { twin_.run_until(passed(num_recorded_)); }
-    void order_after() override { queue().hold_until(passed(num_recorded_)); }
+    void wait() override {
+        twin_.check_not_capturing("the host waiting for an event");
+        twin_.run_until(passed(num_recorded_));
+    }
+    void order_after() override {
+        twin_.check_not_capturing("an event of outside");
+        queue().hold_until(passed(num_recorded_));
+    }
     double ms_since(const Event& earlier) override {
         const auto& other = dynamic_cast<const TwinEvent&>(earlier);
         return std::chrono::duration<double, std::milli>(state_->at - other.state_->at).count();
@@ -106,7 +112,13 @@ HostTwin::HostTwin(bool last_first, TwinOrder order) : Device(twin_info(order)),
 
 HostTwin::~HostTwin() = default;
 
+// What CUDA forbids, or what would be left out of a recording, while a stream is captured.
+void HostTwin::check_not_capturing(const char* what) const {
+    MPT_CHECK(!queue_.recording, std::string(what) + " inside a capture");
+}
+
 std::byte* HostTwin::allocate(std::size_t bytes) {
+    check_not_capturing("an allocation");
     if (static_cast<std::int64_t>(bytes) > free_bytes())
         throw Error(ExitCode::kResource,
                     "out of memory on the host twin: " + std::to_string(bytes) + " bytes asked for");
@@ -119,6 +131,7 @@ std::byte* HostTwin::allocate(std::size_t bytes) {
 // As cudaFree: what was enqueued before still has the memory. A fault of it is told at the next
 // synchronisation that has something to run.
 void HostTwin::release(std::byte* memory) {
+    check_not_capturing("a release of memory");
     try {
         while (step()) {
         }
@@ -159,6 +172,7 @@ void HostTwin::fill_zero(void* to, std::size_t bytes) {
 }
 
 void HostTwin::synchronize() {
+    check_not_capturing("a synchronisation");
     ++num_synchronizations_;
     run_until([this] { return queue_.waiting.empty() && second_queue_.waiting.empty(); });
     for (const auto& [data, allocation] : allocations_)
@@ -173,15 +187,17 @@ std::unique_ptr<Event> HostTwin::make_event() {
 
 std::unique_ptr<Recording> HostTwin::capture(const std::function<void()>& work) {
     MPT_CHECK(!queue_.recording, "a capture within a capture");
+    MPT_CHECK(stream_ == &queue_, "a capture of the second stream");
     queue_.recording = true;
+    second_queue_.closed = true;  // its work would be no part of the recording
     queue_.recorded.clear();
     try {
         work();
     } catch (...) {
-        queue_.recording = false;
+        queue_.recording = second_queue_.closed = false;
         throw;
     }
-    queue_.recording = false;
+    queue_.recording = second_queue_.closed = false;
     return std::make_unique<TwinRecording>(std::move(queue_.recorded), queue_);
 }
 

@@ -32,6 +32,7 @@ class HostTwin final : public Device {
     void close_range() override { ++num_closed_; }
     // Every range that was opened, in order; throws when not all are closed.
     const std::vector<std::string>& ranges() const;
+    void check_not_capturing(const char* what) const;
     std::int64_t num_synchronizations() const { return num_synchronizations_; }
     // Runs what waits until `reached`; throws when it never is.
     void run_until(const std::function<bool()>& reached);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/cuda/host_twin/emulator.h"
+#include "core/error.h"
 
 namespace mpt::gpu::emulator {
 
@@ -15,6 +16,7 @@ struct Queue {
     bool last_first = false;  // order of blocks and threads
     bool deferred = false;
     bool recording = false;
+    bool closed = false;  // the other stream is captured
     std::vector<std::function<void()>> recorded;
 
     struct Item {
@@ -24,6 +26,7 @@ struct Queue {
     std::deque<Item> waiting;
 
     void submit(std::function<void()> work) {
+        MPT_CHECK(!closed, "work for the second stream inside a capture of the first");
         if (recording)
             recorded.push_back(std::move(work));
         else if (deferred)
