@@ -3,7 +3,9 @@
 #include "backends/cuda/device/cudnn_attention.h"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
+#include "ops/attention/attention_tile_shape.h"
 #include "support/cudnn_targets.h"
 
 using namespace mpt;
@@ -34,6 +36,17 @@ AttentionSpec gpt2(const Case& c, DType dtype) {
     return s;
 }
 
+// The kernel of ours that takes what cuDNN refuses, by the shared memory of that GPU.
+std::string own_kernel(const std::string& arch, const Case& c) {
+    const auto device = nlohmann::json::parse(test::device_text(arch));
+    const AttentionTile* tile =
+        fitting_attention_tile(c.backward ? AttentionPass::kBackward : AttentionPass::kForward, 64,
+                               device.at("maxSharedMemoryPerBlockOptin").get<std::int64_t>());
+    return tile == nullptr ? "own rows"
+                           : "own tiles of " + std::to_string(tile->queries) + " queries x " +
+                                 std::to_string(tile->keys) + " keys";
+}
+
 std::string line_of(const CudnnTarget& target, const std::string& arch, const Case& c, DType dtype) {
     CudnnGraph graph;
     add_attention(graph, gpt2(c, dtype), c.order);
@@ -41,7 +54,7 @@ std::string line_of(const CudnnTarget& target, const std::string& arch, const Ca
     const std::vector<CudnnPlan> plans =
         graph.plans(target, {.workspace_bytes = std::int64_t{1} << 30}, &refusal);
     return arch + " " + std::string(name_of(dtype)) + " " + c.name + ": " +
-           (plans.empty() ? "own tiles (" + refusal + ")"
+           (plans.empty() ? own_kernel(arch, c) + " (" + refusal + ")"
                           : plans.front().description() + ", workspace " +
                                 std::to_string(plans.front().workspace_bytes) + " B") +
            "\n";

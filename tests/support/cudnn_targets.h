@@ -23,9 +23,11 @@ inline std::string file_text(const std::string& path) {
     return text.str();
 }
 
+inline std::string device_text(const std::string& arch) {
+    return file_text(std::string(MPT_TESTS_DIR) + "/golden/cudnn_devices/" + arch + ".json");
+}
 inline gpu::CudnnTarget cudnn_target(const std::string& arch) {
-    return gpu::CudnnTarget::of_json(
-        file_text(std::string(MPT_TESTS_DIR) + "/golden/cudnn_devices/" + arch + ".json"));
+    return gpu::CudnnTarget::of_json(device_text(arch));
 }
 
 // cuDNN finds it by its name, as it is loaded already.

@@ -1,5 +1,7 @@
 // Attention by the library where it takes it, by tiles for the usual head sizes, and row by row, each score
 // by one thread, for any other.
+#include <limits>
+
 #include "ops/attention/attention_library_cuda.h"
 #include "ops/attention/attention_tiles_cuda.h"
 #include "ops/cuda_kernel.h"
@@ -25,13 +27,14 @@ MPT_DEVICE float dot(const T* a, const T* b, std::int64_t size) {
     return sum;
 }
 
-// A block for each query (x) of each head (y).
+// A block for each query of each head.
 template <int pack, typename T>
 MPT_KERNEL(kThreads)
 void forward_kernel(AttentionCall e, AttentionRows<const T> q, AttentionRows<const T> k,
                     AttentionRows<const T> v, T* o, float* logsumexp) {
     MPT_DYNAMIC_SHARED(float, p, e.keys);
-    const std::int64_t t = gpu::block_index(), bh = gpu::block_index_y(), b = bh / e.heads, h = bh % e.heads;
+    const gpu::HeadBlock head(e, e.queries);
+    const std::int64_t t = head.index, bh = head.bh, b = head.b, h = head.h;
     const std::int64_t seen = e.num_seen(b, t);
     const T* query = q.at(b, h, e.size, t);
     float most = -INFINITY;
@@ -63,7 +66,8 @@ template <int pack, typename T>
 MPT_KERNEL(kThreads)
 void query_kernel(AttentionCall e, AttentionBackward<T> in, AttentionRows<T> grad_q) {
     MPT_DYNAMIC_SHARED(float, grad_score, e.keys);
-    const std::int64_t t = gpu::block_index(), bh = gpu::block_index_y(), b = bh / e.heads, h = bh % e.heads;
+    const gpu::HeadBlock head(e, e.queries);
+    const std::int64_t t = head.index, bh = head.bh, b = head.b, h = head.h;
     const std::int64_t seen = e.num_seen(b, t);
     const T* query = in.q.at(b, h, e.size, t);
     const T* grad = in.grad_o.at(b, h, e.size, t);
@@ -91,12 +95,13 @@ void query_kernel(AttentionCall e, AttentionBackward<T> in, AttentionRows<T> gra
     if (gpu::thread_index() == 0) in.along[bh * e.queries + t] = along;
 }
 
-// A block for each key (x) of each head (y), over the queries that see it.
+// A block for each key of each head, over the queries that see it.
 template <int pack, typename T>
 MPT_KERNEL(kThreads)
 void key_kernel(AttentionCall e, AttentionBackward<T> in, AttentionRows<T> grad_k, AttentionRows<T> grad_v) {
     MPT_DYNAMIC_SHARED(float, of_query, 2 * e.queries);  // gradients of scores, then weights
-    const std::int64_t j = gpu::block_index(), bh = gpu::block_index_y(), b = bh / e.heads, h = bh % e.heads;
+    const gpu::HeadBlock head(e, e.keys);
+    const std::int64_t j = head.index, bh = head.bh, b = head.b, h = head.h;
     const T* key = in.k.at(b, h, e.size, j);
     const T* value = in.v.at(b, h, e.size, j);
     const gpu::DropoutCounter counter = e.counter();
@@ -160,9 +165,8 @@ void with_types(DType dtype, std::int64_t size, const Run& run) {
 }
 
 gpu::Launch shape_of(const AttentionExtent& e, std::int64_t blocks, std::int64_t shared_floats) {
-    return {.blocks = blocks,
+    return {.blocks = blocks * e.batch * e.heads,
             .threads = kThreads,
-            .blocks_y = e.batch * e.heads,
             .shared_bytes = static_cast<std::size_t>(shared_floats) * sizeof(float)};
 }
 
@@ -205,21 +209,31 @@ void run_backward(const gpu::Call& s, const KernelArgs& a) {
     });
 }
 
-// Calls run(T{}, head size as an integral constant) for the sizes that tiles take.
-template <typename Run>
-void with_tiles(DType dtype, std::int64_t size, const Run& run) {
-    gpu::with_storage(dtype, [&]<typename T>(T) {
-        if (size == 32) return run(T{}, std::integral_constant<int, 32>{});
-        if (size == 64) return run(T{}, std::integral_constant<int, 64>{});
-        if (size == 128) return run(T{}, std::integral_constant<int, 128>{});
-        run(T{}, std::integral_constant<int, 16>{});
+// Calls run(Tile) with the largest tile that fits, from number `i` of the list on.
+template <AttentionPass pass, int size, std::size_t i = 0, typename Run>
+void with_tile_of(std::int64_t shared_bytes, const Run& run) {
+    constexpr AttentionTile tile = attention_tiles(pass, size)[i];
+    if constexpr (i + 1 < attention_tiles(pass, size).size())
+        if (static_cast<std::int64_t>(attention_tile_bytes(pass, size, tile)) > shared_bytes)
+            return with_tile_of<pass, size, i + 1>(shared_bytes, run);
+    run(gpu::Tile<size, tile.queries, tile.keys>{});
+}
+// Calls run(T{}, Tile) for the sizes of heads that tiles take.
+template <AttentionPass pass, typename Run>
+void with_tiles(const gpu::Call& s, std::int64_t size, const Run& run) {
+    const std::int64_t bytes = s.device->info().shared_bytes_per_block;
+    gpu::with_storage(s.in(0).dtype, [&]<typename T>(T) {
+        const auto of_type = [&](auto tile) { run(T{}, tile); };
+        if (size == 32) return with_tile_of<pass, 32>(bytes, of_type);
+        if (size == 64) return with_tile_of<pass, 64>(bytes, of_type);
+        if (size == 128) return with_tile_of<pass, 128>(bytes, of_type);
+        with_tile_of<pass, 16>(bytes, of_type);
     });
 }
 
-gpu::Launch tile_shape(const AttentionExtent& e, std::int64_t rows, std::size_t bytes) {
-    return {.blocks = gpu::blocks_for(rows, gpu::kAttentionTile),
+gpu::Launch tile_shape(const AttentionExtent& e, std::int64_t rows, int per_tile, std::size_t bytes) {
+    return {.blocks = gpu::blocks_for(rows, per_tile) * e.batch * e.heads,
             .threads = gpu::kAttentionThreads,
-            .blocks_y = e.batch * e.heads,
             .shared_bytes = bytes};
 }
 
@@ -227,9 +241,10 @@ void run_forward_tiles(const gpu::Call& s, const KernelArgs& a) {
     const AttentionLayout& layout = attention_layout(*s.op);
     const AttentionExtent e = extent_of(s, false);
     const AttentionCall call = device_extent(s, a, e, layout.num_tensors);
-    with_tiles(s.in(0).dtype, e.size, [&]<typename T, int size>(T, std::integral_constant<int, size>) {
-        gpu::launch(*s.device, tile_shape(e, e.queries, gpu::forward_tile_bytes<size>()),
-                    gpu::attention_forward_tiles<size, T>, call, rows_of<const T>(layout, e, 0, a.inputs, 0),
+    constexpr AttentionPass pass = AttentionPass::kForward;
+    with_tiles<pass>(s, e.size, [&]<typename T, typename Tile>(T, Tile) {
+        gpu::launch(*s.device, tile_shape(e, e.queries, Tile::kQueries, Tile::bytes(pass)),
+                    gpu::attention_forward_tiles<Tile, T>, call, rows_of<const T>(layout, e, 0, a.inputs, 0),
                     rows_of<const T>(layout, e, 1, a.inputs, 0), rows_of<const T>(layout, e, 2, a.inputs, 0),
                     a.out<T>(0), a.out<float>(1));
     });
@@ -240,29 +255,48 @@ void run_backward_tiles(const gpu::Call& s, const KernelArgs& a) {
     const AttentionExtent e = extent_of(s, true);
     const AttentionCall call = device_extent(s, a, e, layout.num_tensors + 3);
     const std::int64_t rows = e.batch * e.heads * e.queries;
-    with_tiles(s.in(0).dtype, e.size, [&]<typename T, int size>(T, std::integral_constant<int, size>) {
+    constexpr AttentionPass pass = AttentionPass::kBackward;
+    with_tiles<pass>(s, e.size, [&]<typename T, typename Tile>(T, Tile) {
         const AttentionBackward<T> in = backward_of<T>(s, a, layout, e);
         gpu::launch(*s.device, gpu::row_launch<gpu::kLanes>(rows), gpu::attention_along_kernel<T>, call, rows,
                     in);
-        gpu::launch(*s.device, tile_shape(e, e.queries, gpu::backward_tile_bytes<size>()),
-                    gpu::attention_query_tiles<size, T>, call, in, rows_of<T>(layout, e, 0, a.outputs, 0));
-        gpu::launch(*s.device, tile_shape(e, e.keys, gpu::backward_tile_bytes<size>()),
-                    gpu::attention_key_tiles<size, T>, call, in, rows_of<T>(layout, e, 1, a.outputs, 0),
+        gpu::launch(*s.device, tile_shape(e, e.queries, Tile::kQueries, Tile::bytes(pass)),
+                    gpu::attention_query_tiles<Tile, T>, call, in, rows_of<T>(layout, e, 0, a.outputs, 0));
+        gpu::launch(*s.device, tile_shape(e, e.keys, Tile::kKeys, Tile::bytes(pass)),
+                    gpu::attention_key_tiles<Tile, T>, call, in, rows_of<T>(layout, e, 1, a.outputs, 0),
                     rows_of<T>(layout, e, 2, a.outputs, 0));
     });
 }
 
+AttentionPass pass_of(const Signature& s) {
+    return s.op->name.ends_with("_backward") ? AttentionPass::kBackward : AttentionPass::kForward;
+}
+
+// `per_block` rows of a head a block; a grid ends at 2^31 - 1 blocks.
+std::string refusal_of_grid(const AttentionExtent& e, std::int64_t per_block) {
+    const std::int64_t blocks = gpu::blocks_for(std::max(e.queries, e.keys), per_block) * e.batch * e.heads;
+    return blocks > std::numeric_limits<std::int32_t>::max()
+               ? "takes " + std::to_string(blocks) + " blocks, a grid has 2147483647"
+               : "";
+}
+
 std::string refusal_of_tiles(const Signature& s) {
-    const bool backward = s.op->name.ends_with("_backward");
-    const AttentionExtent e = extent_of(s, backward);
-    if (e.size != 16 && e.size != 32 && e.size != 64 && e.size != 128)
-        return "takes heads of 16, 32, 64 or 128";
-    const std::size_t tiles = 2 * static_cast<std::size_t>(e.size) * (gpu::kAttentionTile + gpu::kTileStride);
-    const std::size_t need = (tiles + 2 * gpu::score_floats()) * sizeof(float);
-    if (gpu::current_device() != nullptr &&
-        static_cast<std::int64_t>(need) > gpu::current_device()->info().shared_bytes_per_block)
-        return "tiles take " + std::to_string(need) + " bytes of shared memory";
-    return gpu::refusal(s);
+    const AttentionPass pass = pass_of(s);
+    const AttentionExtent e = extent_of(s, pass == AttentionPass::kBackward);
+    const std::span<const AttentionTile> tiles = attention_tiles(pass, e.size);
+    if (tiles.empty()) return "takes heads of 16, 32, 64 or 128";
+    AttentionTile tile = tiles.front();
+    if (gpu::current_device() != nullptr) {
+        const std::int64_t offered = gpu::current_device()->info().shared_bytes_per_block;
+        const AttentionTile* fitting = fitting_attention_tile(pass, e.size, offered);
+        if (fitting == nullptr)
+            return "its smallest tiles take " +
+                   std::to_string(attention_tile_bytes(pass, static_cast<int>(e.size), tiles.back())) +
+                   " bytes of shared memory, a block has " + std::to_string(offered);
+        tile = *fitting;
+    }
+    const std::string why = refusal_of_grid(e, std::min(tile.queries, tile.keys));
+    return why.empty() ? gpu::refusal(s) : why;
 }
 
 std::size_t along_bytes(const gpu::Call& s) {
@@ -271,12 +305,18 @@ std::size_t along_bytes(const gpu::Call& s) {
 }
 
 std::string refusal(const Signature& s) {
-    const bool backward = s.op->name.ends_with("_backward");
+    const bool backward = pass_of(s) == AttentionPass::kBackward;
     const AttentionExtent e = extent_of(s, backward);
-    const std::int64_t need = std::max(e.keys, backward ? 2 * e.queries : 0) * 4;
+    // Beside the scores: what greatest_of_block and sum_block keep of each warp.
+    constexpr std::int64_t kReductions = 2 * (kThreads / gpu::kLanes);
+    const std::int64_t need =
+        (std::max(e.keys, backward ? 2 * e.queries : 0) + kReductions) * std::int64_t{sizeof(float)};
     if (gpu::current_device() != nullptr && need > gpu::current_device()->info().shared_bytes_per_block)
-        return "the scores of a query take " + std::to_string(need) + " bytes of shared memory";
-    return gpu::refusal(s);
+        return "the scores of a query take " + std::to_string(need) +
+               " bytes of shared memory, a block has " +
+               std::to_string(gpu::current_device()->info().shared_bytes_per_block);
+    const std::string why = refusal_of_grid(e, 1);
+    return why.empty() ? gpu::refusal(s) : why;
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ void library_lengths_kernel(std::int64_t batch, std::int32_t queries, std::int32
     }
 }
 
-// Zero for the batches (y) that have no key.
+// Zero for the batches that have no key, `blocks` blocks each.
 template <typename T>
 MPT_KERNEL(kLengthThreads)
-void clear_empty_kernel(const std::int32_t* lengths, std::int64_t elements, T* data) {
-    const std::int64_t b = block_index_y();
+void clear_empty_kernel(const std::int32_t* lengths, std::int64_t blocks, std::int64_t elements, T* data) {
+    const std::int64_t b = block_index() / blocks;
     if (lengths[b] > 0) return;
-    for (std::int64_t i = block_index() * kLengthThreads + thread_index(); i < elements;
-         i += num_blocks() * kLengthThreads)
+    for (std::int64_t i = block_index() % blocks * kLengthThreads + thread_index(); i < elements;
+         i += blocks * kLengthThreads)
         data[b * elements + i] = narrow<T>(0.0f);
 }
 
@@ -75,12 +75,10 @@ inline std::array<void*, 3> library_places(const AttentionLayout& layout, const 
 inline void clear_empty(const Call& s, const std::int32_t* lengths, std::int64_t batch, int output,
                         void* data) {
     const std::int64_t elements = s.out(output).shape.num_elements() / batch;
-    const Launch shape = {.blocks = blocks_for(*s.device, elements, kLengthThreads),
-                          .threads = kLengthThreads,
-                          .blocks_y = batch,
-                          .threads_meet = false};
+    const std::int64_t blocks = blocks_for(*s.device, elements, kLengthThreads);
+    const Launch shape = {.blocks = batch * blocks, .threads = kLengthThreads, .threads_meet = false};
     with_storage(s.out(output).dtype, [&]<typename T>(T) {
-        launch(*s.device, shape, clear_empty_kernel<T>, lengths, elements, static_cast<T*>(data));
+        launch(*s.device, shape, clear_empty_kernel<T>, lengths, blocks, elements, static_cast<T*>(data));
     });
 }
 

@@ -39,6 +39,19 @@ struct AttentionCall {
     }
 };
 
+// A block's place: the blocks of a head follow each other along x, as y ends at 65,535.
+struct HeadBlock {
+    std::int64_t index, bh, b, h;  // index: among those of its head
+    MPT_DEVICE HeadBlock(const AttentionCall& e, std::int64_t per_head) {
+        const auto block = static_cast<unsigned>(block_index());
+        const unsigned head = block / static_cast<unsigned>(per_head);
+        index = block - head * static_cast<unsigned>(per_head);
+        bh = head;
+        b = head / static_cast<unsigned>(e.heads);
+        h = head % static_cast<unsigned>(e.heads);
+    }
+};
+
 // What the backward kernels read; `along` is grad_o . o of each query, which the first of them writes.
 template <typename T>
 struct AttentionBackward {

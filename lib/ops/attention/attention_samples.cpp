@@ -70,7 +70,8 @@ void add_case(SampleTable& table, const Extent& e, const AttentionAttributes& at
 void register_attention_samples(SampleTable& table) {
     for (const Extent& extent :
          {Extent{1, 1, 1, 1, 1}, Extent{3, 5, 5, 2, 8}, Extent{3, 7, 10, 1, 5}, Extent{1, 9, 4, 2, 16},
-          Extent{2, 70, 70, 2, 16}, Extent{3, 30, 150, 1, 33}, Extent{1, 131, 67, 1, 64}})
+          Extent{2, 70, 70, 2, 16}, Extent{3, 30, 150, 1, 33}, Extent{1, 131, 67, 1, 64},
+          Extent{2, 40, 66, 1, 32}, Extent{1, 67, 35, 1, 128}})
         for (const bool causal : {false, true})
             for (const bool padded : {false, true})
                 for (const double probability : {0.0, 0.2})

@@ -15,13 +15,13 @@ namespace {
 constexpr std::size_t kGuard = 256;
 constexpr std::byte kMark{0xa5};
 
-DeviceInfo twin_info(TwinOrder order) {
+DeviceInfo twin_info(TwinOrder order, std::int64_t shared_bytes_per_block) {
     DeviceInfo info;
     info.name = "host twin";
     info.compute_capability = 90;
     info.num_sms = 2;
     info.host_memory = order == TwinOrder::kAtOnce;
-    info.shared_bytes_per_block = 227 * 1024;
+    info.shared_bytes_per_block = shared_bytes_per_block;
     info.memory_bytes = std::int64_t{1} << 34;
     info.driver = info.runtime = info.cudnn = info.cublas = "none";
     return info;
@@ -101,7 +101,8 @@ struct HostTwin::Allocation {
     }
 };
 
-HostTwin::HostTwin(bool last_first, TwinOrder order) : Device(twin_info(order)), order_(order) {
+HostTwin::HostTwin(bool last_first, TwinOrder order, std::int64_t shared_bytes_per_block)
+    : Device(twin_info(order, shared_bytes_per_block)), order_(order) {
     for (emulator::Queue* queue : {&queue_, &second_queue_}) {
         queue->last_first = last_first;
         queue->deferred = order != TwinOrder::kAtOnce;

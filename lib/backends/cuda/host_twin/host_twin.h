@@ -16,7 +16,8 @@ enum class TwinOrder : std::uint8_t { kAtOnce, kFirstStreamAhead, kSecondStreamA
 class HostTwin final : public Device {
   public:
     // `last_first` runs blocks, and threads between barriers, in the opposite order.
-    explicit HostTwin(bool last_first = false, TwinOrder order = TwinOrder::kAtOnce);
+    explicit HostTwin(bool last_first = false, TwinOrder order = TwinOrder::kAtOnce,
+                      std::int64_t shared_bytes_per_block = 227 * 1024);
     ~HostTwin() override;
 
     std::byte* allocate(std::size_t bytes) override;
