@@ -8,6 +8,7 @@
 #include "backends/cuda/generations.h"
 #include "command_line.h"
 #include "commands.h"
+#include "forecast/device_peaks.h"
 #include "train/run_device.h"
 
 namespace mpt::app {
@@ -22,7 +23,8 @@ std::string joined(const std::vector<std::string>& words) {
 
 nlohmann::json described(const gpu::Device& device) {
     const gpu::DeviceInfo& info = device.info();
-    const gpu::Peaks peaks = gpu::peaks_of(info);
+    const DevicePeaks from = peaks_of(info);
+    const gpu::Peaks& peaks = from.tflops;
     return {{"device", fmt::format("cuda:{}", info.index)},
             {"name", info.name},
             {"compute_capability",
@@ -39,6 +41,8 @@ nlohmann::json described(const gpu::Device& device) {
               {"f16", peaks.f16},
               {"bf16", peaks.bf16},
               {"fp8", peaks.fp8}}},
+            {"dense_tflops_source", from.source()},
+            {"dense_tflops_clock_mhz", from.clock_mhz},
             {"driver", info.driver},
             {"cuda_runtime", info.runtime},
             {"cudnn", info.cudnn},
@@ -58,7 +62,8 @@ void print_gpu(const nlohmann::json& d) {
     std::string peaks;
     for (const auto& [format, value] : d["dense_tflops"].items())
         if (value.get<double>() > 0) peaks += fmt::format(" {} {:.0f}", format, value.get<double>());
-    fmt::print("  dense peaks, TFLOP/s at this clock:{} (GeForce: half of it on Tensor Cores)\n", peaks);
+    fmt::print("  dense peaks, TFLOP/s at {:.0f} MHz ({}):{}\n", d["dense_tflops_clock_mhz"].get<double>(),
+               d["dense_tflops_source"].get<std::string>(), peaks);
     fmt::print("  driver {}, CUDA {}, cuDNN {}, cuBLASLt {}\n  precision.mode: {}\n",
                d["driver"].get<std::string>(), d["cuda_runtime"].get<std::string>(),
                d["cudnn"].get<std::string>(), d["cublaslt"].get<std::string>(),

@@ -6,11 +6,11 @@
 
 #include "backends/cpu/threads.h"
 #include "backends/cuda/gemm_variants.h"
-#include "backends/cuda/generations.h"
 #include "command_line.h"
 #include "commands.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "forecast/device_peaks.h"
 #include "graph/kernel.h"
 #include "ops/linear/linear.h"
 
@@ -96,7 +96,7 @@ void measure_cpu(const Size& s) {
 }
 
 void measure_gpu(gpu::Device& device, const Size& s) {
-    const gpu::Peaks peaks = gpu::peaks_of(device.info());
+    const gpu::Peaks peaks = peaks_of(device.info()).tflops;
     const auto peak_of = [&](const gpu::GemmVariant& v) {
         if (v.name == "cuda cores" || v.precision == "fp32") return peaks.f32;
         if (v.precision == "fp8") return peaks.fp8;

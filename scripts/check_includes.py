@@ -26,8 +26,8 @@ ROOMS = {
     "passes": {"core", "config", "graph"},
     "plan": {"core", "graph", "backends"},
     "exec": {"core", "graph", "backends", "plan"},
-    # What a graph costs on a device; knows the ops that hold matrix products.
-    "forecast": {"core", "graph", "ops", "plan"},
+    # What a graph costs on a device, of the table or at hand; knows the ops that hold matrix products.
+    "forecast": {"core", "graph", "backends", "ops", "plan"},
     "generate": {"core", "graph", "backends", "dataset", "ops", "models", "passes", "plan", "exec"},
 }
 ROOMS["train"] = set(ROOMS)
