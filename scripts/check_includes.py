@@ -43,7 +43,7 @@ THIRD_PARTY = {
     r"libxsmm": r"lib/backends/cpu/conv_",
     r"cu(da|dnn|blas)": r"lib/backends/cuda/|tests/gpu/",
     r"spdlog/": r"lib/(metrics|train)/|app/",
-    r"nlohmann/": r"lib/(metrics|train|dataset|report)/|app/",
+    r"nlohmann/": r"lib/(metrics|train|dataset|report|study)/|app/",
     r"sentencepiece": r"lib/dataset/text/sentencepiece_",
     r"(jpeglib|jerror|png)\.h": r"lib/dataset/pictures/(jpeg|png)_|tests/",
     r"webp/": r"lib/dataset/pictures/webp_|tests/",
