@@ -26,8 +26,8 @@ ROOMS = {
     "passes": {"core", "config", "graph"},
     "plan": {"core", "graph", "backends"},
     "exec": {"core", "graph", "backends", "plan"},
-    # What a graph costs on a device; knows the ops that hold matrix products.
-    "forecast": {"core", "graph", "ops", "plan"},
+    # What a graph costs on a device, of the table or at hand; knows the ops that hold matrix products.
+    "forecast": {"core", "graph", "backends", "ops", "plan"},
     "generate": {"core", "graph", "backends", "dataset", "ops", "models", "passes", "plan", "exec"},
 }
 ROOMS["train"] = set(ROOMS)
@@ -43,7 +43,7 @@ THIRD_PARTY = {
     r"libxsmm": r"lib/backends/cpu/conv_",
     r"cu(da|dnn|blas)": r"lib/backends/cuda/|tests/gpu/",
     r"spdlog/": r"lib/(metrics|train)/|app/",
-    r"nlohmann/": r"lib/(metrics|train|dataset|report)/|app/",
+    r"nlohmann/": r"lib/(metrics|train|dataset|report|study)/|app/",
     r"sentencepiece": r"lib/dataset/text/sentencepiece_",
     r"(jpeglib|jerror|png)\.h": r"lib/dataset/pictures/(jpeg|png)_|tests/",
     r"webp/": r"lib/dataset/pictures/webp_|tests/",

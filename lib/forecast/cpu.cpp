@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <string_view>
 #include <utility>
 
+#include "backends/cpu/processor.h"
 #include "graph/op.h"
 
 namespace mpt {
@@ -141,12 +141,7 @@ std::string print(const CpuMachine& machine) {
 }
 
 std::string cpu_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);)
-        if (line.rfind("model name", 0) == 0)
-            if (const std::size_t colon = line.find(": "); colon != std::string::npos)
-                return line.substr(colon + 2);
-    return "CPU";
+    return cpu::read_processor().name;
 }
 
 }  // namespace mpt

@@ -205,13 +205,18 @@ const Gpu* known_gpu(std::string_view name) {
 }  // namespace
 
 const Gpu* gpu_of_driver(std::string_view name) {
-    for (const std::string_view maker : {"NVIDIA ", "Tesla ", "GeForce "})
-        if (name.starts_with(maker)) name.remove_prefix(maker.size());
-    if (const Gpu* gpu = known_gpu(name); gpu != nullptr) return gpu;
-    // "H100 80GB HBM3" is the SXM part; its PCIe sister says so.
-    const std::string_view family = name.substr(0, name.find(' '));
-    return name.find("PCIe") == std::string_view::npos ? known_gpu(family)
-                                                       : known_gpu(std::string(family) + "-PCIe");
+    std::string whole, without_memory;
+    std::istringstream words{std::string(name)};
+    for (std::string word; words >> word;) {
+        const std::string text = plain(word);
+        if (text == "nvidia" || text == "tesla" || text == "geforce") continue;
+        whole += word + ' ';
+        // "H100 80GB HBM3" is the SXM part. What remains of "H100 NVL" or of a MIG slice is no row's name.
+        const bool size = std::isdigit(static_cast<unsigned char>(text[0])) != 0 && text.ends_with("gb");
+        if (!size && !text.starts_with("hbm")) without_memory += word + ' ';
+    }
+    const Gpu* gpu = known_gpu(whole);
+    return gpu != nullptr ? gpu : known_gpu(without_memory);
 }
 
 const Gpu& find_gpu(std::string_view name) {

@@ -45,7 +45,7 @@ const std::vector<Gpu>& gpu_table();
 // naming all there are.
 const Gpu& find_gpu(std::string_view name);
 // By what a driver calls it: "NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 4090". Null for one not in the
-// table.
+// table, as a sister with other clocks ("H100 NVL") or a slice of a GPU (MIG).
 const Gpu* gpu_of_driver(std::string_view name);
 
 }  // namespace mpt

@@ -4,6 +4,7 @@
 
 #include "config/words.h"
 #include "core/error.h"
+#include "train/device_modes.h"
 
 namespace mpt {
 
@@ -36,6 +37,14 @@ std::string journal_path() {
     return home == nullptr ? "" : std::string(home) + "/.cache/mpt-train-autotune.tsv";
 }
 
+template <typename Runs>
+std::string words_of(const Runs& runs) {
+    std::string text;
+    for (const PrecisionMode mode : kModes)
+        if (runs(mode)) text += (text.empty() ? "" : ", ") + std::string(name_of(mode));
+    return text;
+}
+
 }  // namespace
 
 std::string name_of_device(const gpu::Device* device) {
@@ -45,18 +54,22 @@ std::string name_of_device(const gpu::Device* device) {
            std::to_string(capability % 10) + ")";
 }
 
-bool runs_mode(const gpu::Device* device, PrecisionMode mode) {
-    if (device == nullptr) return true;
-    if (mode == PrecisionMode::kFp8) return device->info().compute_capability >= 89;
+bool runs_mode(const gpu::DeviceInfo& info, PrecisionMode mode) {
+    if (mode == PrecisionMode::kFp8) return info.compute_capability >= 89;
     const bool ampere = mode == PrecisionMode::kTf32 || mode == PrecisionMode::kAmpBf16;
-    return !ampere || device->info().compute_capability >= 80;
+    return !ampere || info.compute_capability >= 80;
+}
+
+bool runs_mode(const gpu::Device* device, PrecisionMode mode) {
+    return device == nullptr || runs_mode(device->info(), mode);
 }
 
 std::string modes_of(const gpu::Device* device) {
-    std::string text;
-    for (const PrecisionMode mode : kModes)
-        if (runs_mode(device, mode)) text += (text.empty() ? "" : ", ") + std::string(name_of(mode));
-    return text;
+    return words_of([&](PrecisionMode mode) { return runs_mode(device, mode); });
+}
+
+std::string modes_of(const gpu::DeviceInfo& info) {
+    return words_of([&](PrecisionMode mode) { return runs_mode(info, mode); });
 }
 
 RunsOn runs_on(const KernelTable& kernels, gpu::Device& device) {

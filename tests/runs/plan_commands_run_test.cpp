@@ -52,6 +52,26 @@ TEST_CASE("a plan is strict JSON, needs no data set and refuses what it does not
     CHECK(call(folder, {"plan", "--memory", "much"}).exit_code == 2);
 }
 
+TEST_CASE("devices tells of this machine in strict JSON, and the same in words") {
+    const test::ScratchFolder folder;
+    const test::Finished listed = test::Process(folder.path(), {"devices", "--json"}).wait();
+    REQUIRE(listed.exit_code == 0);
+    const auto json = nlohmann::json::parse(listed.out);
+    const auto& cpu = json.at("cpu");
+    CHECK(json.at("gpus").empty() == json.contains("no_gpu"));
+    CHECK_FALSE(cpu.at("name").get<std::string>().empty());
+    CHECK(cpu.at("threads").get<int>() >= cpu.at("physical_cores").get<int>());
+    CHECK(cpu.at("computed_for_cores").get<int>() <= cpu.at("usable_threads").get<int>());
+    CHECK(cpu.at("clock_mhz").get<double>() > 100);
+    CHECK(cpu.at("memory_bytes").get<std::int64_t>() > 1 << 28);
+    CHECK_THAT(cpu.at("precision_modes").get<std::string>(), Catch::StartsWith("fp32, "));
+    const test::Finished words = test::Process(folder.path(), {"devices"}).wait();
+    CHECK_THAT(words.out, Catch::Contains("cpu: " + cpu.at("name").get<std::string>()) &&
+                              Catch::Contains("f32 peaks, GFLOP/s, computed"));
+    CHECK_THAT(test::Process(folder.path(), {"devices", "--help"}).wait().out,
+               Catch::Contains("gpu_table.csv"));
+}
+
 TEST_CASE(
     "a sweep with one combination that cannot fit has a row for each, and goes on where it was killed") {
     const test::ScratchFolder folder;

@@ -14,6 +14,10 @@ int nvmlInit_v2() {
 int nvmlShutdown() {
     return 0;
 }
+int nvmlSystemGetDriverVersion(char* version, unsigned length) {
+    std::strncpy(version, "580.65.06", length);
+    return 0;
+}
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
     *device = &gpu;
     return index == 0 ? 0 : 2;

@@ -118,20 +118,27 @@ TEST_CASE("where there is no memory to time candidates the first is taken, and m
                     InternalError);
 }
 
-TEST_CASE("dense peaks are those of the makers' papers") {
+TEST_CASE("computed dense peaks are those of the makers' papers at the clock that they state") {
     gpu::DeviceInfo a100;
     a100.compute_capability = 80;
     a100.num_sms = 108;
     a100.sm_clock_khz = 1410000;
-    CHECK(gpu::peaks_of(a100).f16 == Approx(312).epsilon(0.01));
-    CHECK(gpu::peaks_of(a100).tf32 == Approx(156).epsilon(0.01));
-    CHECK(gpu::peaks_of(a100).f32 == Approx(19.5).epsilon(0.01));
-    CHECK(gpu::peaks_of(a100).fp8 == 0);
+    CHECK(gpu::computed_peaks(a100).f16 == Approx(312).epsilon(0.01));
+    CHECK(gpu::computed_peaks(a100).tf32 == Approx(156).epsilon(0.01));
+    CHECK(gpu::computed_peaks(a100).f32 == Approx(19.5).epsilon(0.01));
+    CHECK(gpu::computed_peaks(a100).fp8 == 0);
     gpu::DeviceInfo h100;
     h100.compute_capability = 90;
     h100.num_sms = 132;
     h100.sm_clock_khz = 1830000;  // boost of the SXM part
-    CHECK(gpu::peaks_of(h100).bf16 == Approx(989).epsilon(0.01));
+    CHECK(gpu::computed_peaks(h100).bf16 == Approx(989).epsilon(0.01));
+    gpu::DeviceInfo rtx3090;
+    rtx3090.name = "NVIDIA GeForce RTX 3090";
+    rtx3090.compute_capability = 86;
+    rtx3090.num_sms = 82;
+    rtx3090.sm_clock_khz = 1695000;
+    CHECK(gpu::computed_peaks(rtx3090).f16 == Approx(71).epsilon(0.01));  // GA102 paper: with f32 accumulate
+    CHECK(gpu::computed_peaks(rtx3090).f32 == Approx(35.6).epsilon(0.01));
     CHECK(gpu::generation_of(120) == "Blackwell");
     CHECK(gpu::generation_of(60) == "unknown");
     CHECK(gpu::tensor_formats(75) == std::vector<std::string>{"f16"});

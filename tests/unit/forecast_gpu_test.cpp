@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "forecast/device_peaks.h"
 #include "forecast/gpu.h"
 #include "forecast/roofline.h"
 #include "forecast/scaling.h"
@@ -76,7 +77,70 @@ TEST_CASE("a driver's name of a GPU is one of the table, or none") {
     CHECK(gpu_of_driver("NVIDIA GeForce RTX 4090")->name == "RTX4090");
     CHECK(gpu_of_driver("Tesla V100-SXM2-16GB")->name == "V100-SXM2");
     CHECK(gpu_of_driver("NVIDIA L40S")->name == "L40S");
-    CHECK(gpu_of_driver("Voodoo 2") == nullptr);
+    CHECK(gpu_of_driver("Tesla V100-SXM2-32GB")->name == "V100-SXM2-32GB");
+    CHECK(gpu_of_driver("NVIDIA A100-SXM4-80GB")->name == "A100-SXM4-80GB");
+    CHECK(gpu_of_driver("NVIDIA GeForce RTX 3090")->name == "RTX3090");
+    CHECK(gpu_of_driver("NVIDIA GeForce RTX 2080 Ti")->name == "RTX2080Ti-FE");
+    CHECK(gpu_of_driver("Tesla T4")->name == "T4");
+    CHECK(gpu_of_driver("NVIDIA Tesla T4")->name == "T4");
+    CHECK(gpu_of_driver("NVIDIA B200")->name == "B200-HGX");
+    CHECK(gpu_of_driver("NVIDIA H200 141GB HBM3e")->name == "H200-SXM");
+}
+
+TEST_CASE("a sister with other clocks, or a slice, is not taken for a GPU of the table") {
+    for (const char* name :
+         {"Voodoo 2", "", "NVIDIA H100 NVL", "NVIDIA H200 NVL", "NVIDIA H100 80GB HBM3 MIG 1g.10gb",
+          "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE-40GB",
+          "Tesla V100-PCIE-16GB", "NVIDIA A10G", "NVIDIA GeForce RTX 3090 Ti", "NVIDIA GeForce RTX 4090 D",
+          "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GH200 480GB"}) {
+        CAPTURE(name);
+        CHECK(gpu_of_driver(name) == nullptr);
+    }
+}
+
+namespace {
+
+gpu::DeviceInfo device(const char* name, int capability, int num_sms, int mhz) {
+    gpu::DeviceInfo info;
+    info.name = name;
+    info.compute_capability = capability;
+    info.num_sms = num_sms;
+    info.sm_clock_khz = mhz * 1000;
+    return info;
+}
+
+}  // namespace
+
+TEST_CASE("a GPU at hand has the peaks that its maker states, not those of the driver's greatest clock") {
+    // The datasheets' dense figures; the driver of an H100 or H200 reports 1980 MHz, of GeForces over 2 GHz.
+    const DevicePeaks h100 = peaks_of(device("NVIDIA H100 80GB HBM3", 90, 132, 1980));
+    CHECK(h100.of(ComputeFormat::kF16) == Approx(989.4).epsilon(0.001));
+    CHECK(h100.of(ComputeFormat::kBf16) == Approx(989.4).epsilon(0.001));
+    CHECK(h100.of(ComputeFormat::kTf32) == Approx(494.7).epsilon(0.001));
+    CHECK(h100.of(ComputeFormat::kFp8) == Approx(1979).epsilon(0.001));
+    CHECK(h100.source() == "gpu_table.csv, H100-SXM5");
+    CHECK(h100.clock_mhz == 1830);
+    CHECK(peaks_of(device("NVIDIA H200", 90, 132, 1980)).of(ComputeFormat::kF16) ==
+          Approx(989.4).epsilon(0.001));
+    const DevicePeaks rtx3090 = peaks_of(device("NVIDIA GeForce RTX 3090", 86, 82, 2100));
+    CHECK(rtx3090.of(ComputeFormat::kF16) == Approx(71).epsilon(0.005));  // sums in f32
+    CHECK(rtx3090.of(ComputeFormat::kFp8) == 0);
+    const DevicePeaks t4 = peaks_of(device("Tesla T4", 75, 40, 1590));
+    CHECK(t4.of(ComputeFormat::kF32) == Approx(8.1).epsilon(0.01));
+    CHECK(t4.of(ComputeFormat::kBf16) == 0);
+}
+
+TEST_CASE("peaks of a GPU that the table lacks are computed, and said to be") {
+    const DevicePeaks ti = peaks_of(device("NVIDIA GeForce RTX 3090 Ti", 86, 84, 1860));
+    CHECK(ti.source() == "computed");
+    CHECK(ti.clock_mhz == 1860);
+    // NVIDIA states 40 TFLOP/s of f32; GA102's Tensor Cores make twice that with sums in f32.
+    CHECK(ti.of(ComputeFormat::kF32) == Approx(40).epsilon(0.01));
+    CHECK(ti.of(ComputeFormat::kF16) == Approx(80).epsilon(0.01));
+    // A slice that is called like the whole: 16 of 132 SMs.
+    const DevicePeaks slice = peaks_of(device("NVIDIA H100 80GB HBM3", 90, 16, 1980));
+    CHECK(slice.source() == "computed");
+    CHECK(slice.of(ComputeFormat::kF16) == Approx(2e-6 * 16 * 1980 * 2048));
 }
 
 TEST_CASE("fp8 products are multiplied in fp8 where the GPU can, elsewhere in bf16") {

@@ -43,13 +43,15 @@ std::vector<std::string> tensor_formats(int compute_capability) {
     return formats;
 }
 
-Peaks peaks_of(const DeviceInfo& info) {
+Peaks computed_peaks(const DeviceInfo& info) {
     const Core* core = core_of(info.compute_capability);
     if (core == nullptr) return {};
     const double tera = 2e-9 * info.num_sms * info.sm_clock_khz;  // of one multiply-add a clock and SM
     Peaks peaks;
     peaks.f32 = tera * core->f32_lanes;
-    peaks.f16 = tera * core->f16_fma;
+    // GeForce sums in f32 at half rate, which no attribute tells but the name.
+    const double share = info.name.find("GeForce") == std::string::npos ? 1 : 0.5;
+    peaks.f16 = share * tera * core->f16_fma;
     if (core->bf16) {
         peaks.bf16 = peaks.f16;
         peaks.tf32 = peaks.f16 / 2;

@@ -53,6 +53,16 @@ struct Sensors::Library {
     int (*power_limit)(Device, unsigned* milliwatts) = nullptr;
     int (*throttle)(Device, unsigned long long* reasons) = nullptr;
 
+    // Says why it cannot be used; empty when it can.
+    std::string load(const std::string& library) {
+        handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (handle == nullptr) return "NVML cannot be loaded: " + library;
+        int (*start)() = nullptr;
+        find(start, "nvmlInit_v2");
+        find(shutdown, "nvmlShutdown");
+        started = start != nullptr && start() == kSuccess;
+        return started ? "" : "NVML does not start";
+    }
     ~Library() {
         if (started && shutdown != nullptr) shutdown();
         if (handle != nullptr) dlclose(handle);
@@ -73,29 +83,22 @@ Sensors::~Sensors() = default;
 
 std::unique_ptr<Sensors> Sensors::open(int cuda_index, std::string* reason, const std::string& library) {
     auto nvml = std::make_unique<Library>();
-    nvml->handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (nvml->handle == nullptr) {
-        *reason = "NVML cannot be loaded: " + library;
-        return nullptr;
-    }
-    int (*start)() = nullptr;
+    *reason = nvml->load(library);
+    if (!reason->empty()) return nullptr;
     int (*by_index)(unsigned, Device*) = nullptr;
     int (*by_uuid)(const char*, Device*) = nullptr;
-    nvml->find(start, "nvmlInit_v2");
     nvml->find(by_index, "nvmlDeviceGetHandleByIndex_v2");
     nvml->find(by_uuid, "nvmlDeviceGetHandleByUUID");
-    nvml->find(nvml->shutdown, "nvmlShutdown");
     nvml->find(nvml->clock, "nvmlDeviceGetClockInfo");
     nvml->find(nvml->most_clock, "nvmlDeviceGetMaxClockInfo");
     nvml->find(nvml->temperature, "nvmlDeviceGetTemperature");
     nvml->find(nvml->power, "nvmlDeviceGetPowerUsage");
     nvml->find(nvml->power_limit, "nvmlDeviceGetEnforcedPowerLimit");
     nvml->find(nvml->throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    if (start == nullptr || by_index == nullptr || start() != kSuccess) {
+    if (by_index == nullptr) {
         *reason = "NVML does not start";
         return nullptr;
     }
-    nvml->started = true;
     const std::string entry = visible(cuda_index);
     const bool uuid = entry.rfind("GPU-", 0) == 0 || entry.rfind("MIG-", 0) == 0;
     const auto index = static_cast<unsigned>(entry.empty() || uuid ? cuda_index : std::atoi(entry.c_str()));
@@ -106,6 +109,15 @@ std::unique_ptr<Sensors> Sensors::open(int cuda_index, std::string* reason, cons
         return nullptr;
     }
     return std::unique_ptr<Sensors>(new Sensors(std::move(nvml)));
+}
+
+std::string Sensors::driver_release(const std::string& library) {
+    Library nvml;
+    int (*version)(char*, unsigned) = nullptr;
+    std::array<char, 96> text = {};  // NVML's longest are 80
+    if (!nvml.load(library).empty()) return {};
+    nvml.find(version, "nvmlSystemGetDriverVersion");
+    return version != nullptr && version(text.data(), text.size() - 1) == kSuccess ? text.data() : "";
 }
 
 void Sensors::read() {

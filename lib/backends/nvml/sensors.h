@@ -35,6 +35,8 @@ class Sensors {
     // library or the GPU is not there.
     static std::unique_ptr<Sensors> open(int cuda_index, std::string* reason,
                                          const std::string& library = "libnvidia-ml.so.1");
+    // Of the driver, as 580.65.06; empty where the library is not there.
+    static std::string driver_release(const std::string& library = "libnvidia-ml.so.1");
     ~Sensors();
     Sensors(const Sensors&) = delete;
     Sensors& operator=(const Sensors&) = delete;

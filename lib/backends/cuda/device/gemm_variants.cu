@@ -1,5 +1,7 @@
 #include <mma.h>
 
+#include <type_traits>
+
 #include "backends/cuda/gemm_variants.h"
 #include "backends/cuda/own_product.h"
 
@@ -12,17 +14,45 @@ namespace {
 // so that the rows of a fragment lie in different banks.
 constexpr int kWmmaTile = 64, kWmmaDepth = 32, kWmmaThreads = 128, kPadding = 8;
 
+// What lies in memory for a storage type, what Tensor Cores take it for, and how deep their fragments are.
 template <typename T>
-struct Fragment;
+struct Operand;
 template <>
-struct Fragment<f16> {
-    using Type = __half;
+struct Operand<f16> {
+    using Stored = __half;
+    using Multiplied = __half;
+    static constexpr int kDepth = 16;
+    __device__ static __half rounded(__half value) { return value; }
 };
+// bf16 and tf32 came with compute capability 8.0; before it their kernels are empty, and no variant runs them.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+template <typename T>
+constexpr bool kHasFragments = std::is_same_v<T, f16>;
+#else
+template <typename T>
+constexpr bool kHasFragments = true;
+template <>
+struct Operand<bf16> {
+    using Stored = __nv_bfloat16;
+    using Multiplied = __nv_bfloat16;
+    static constexpr int kDepth = 16;
+    __device__ static __nv_bfloat16 rounded(__nv_bfloat16 value) { return value; }
+};
+template <>
+struct Operand<float> {
+    using Stored = float;
+    using Multiplied = nvcuda::wmma::precision::tf32;
+    static constexpr int kDepth = 8;
+    // Fragments hold f32 as it was stored; the Tensor Cores want it rounded.
+    __device__ static float rounded(float value) { return nvcuda::wmma::__float_to_tf32(value); }
+};
+#endif
 
 template <typename T>
-__global__ __launch_bounds__(kWmmaThreads, 4) void wmma_kernel(std::int64_t n, std::int64_t k, const T* a,
-                                                               const T* b, T* d) {
-    using E = typename Fragment<T>::Type;
+__device__ __forceinline__ void wmma_tile(std::int64_t n, std::int64_t k, const T* a, const T* b, T* d) {
+    using E = typename Operand<T>::Stored;
+    using M = typename Operand<T>::Multiplied;
+    constexpr int kDepth = Operand<T>::kDepth;
     namespace wmma = nvcuda::wmma;
     __shared__ __align__(32) E tile_a[kWmmaTile * (kWmmaDepth + kPadding)];
     __shared__ __align__(32) E tile_b[kWmmaDepth * (kWmmaTile + kPadding)];
@@ -30,10 +60,10 @@ __global__ __launch_bounds__(kWmmaThreads, 4) void wmma_kernel(std::int64_t n, s
     const int warp = static_cast<int>(threadIdx.x) / 32, down = warp / 2 * 32, across = warp % 2 * 32;
     const std::int64_t row0 = std::int64_t{blockIdx.y} * kWmmaTile,
                        column0 = std::int64_t{blockIdx.x} * kWmmaTile;
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums[2][2];
+    wmma::fragment<wmma::accumulator, 16, 16, kDepth, float> sums[2][2];
     for (auto& row : sums)
         for (auto& sum : row) wmma::fill_fragment(sum, 0.0f);
-    constexpr int kPack = 8;  // elements of 16 bytes
+    constexpr int kPack = 16 / static_cast<int>(sizeof(E));  // elements of 16 bytes
     for (std::int64_t k0 = 0; k0 < k; k0 += kWmmaDepth) {
         for (int i = static_cast<int>(threadIdx.x); i < kWmmaTile * kWmmaDepth / kPack; i += kWmmaThreads) {
             const int ra = i / (kWmmaDepth / kPack), ca = i % (kWmmaDepth / kPack) * kPack;
@@ -44,18 +74,16 @@ __global__ __launch_bounds__(kWmmaThreads, 4) void wmma_kernel(std::int64_t n, s
                 *reinterpret_cast<const uint4*>(b + (k0 + rb) * n + column0 + cb);
         }
         __syncthreads();
-        for (int step = 0; step < kWmmaDepth; step += 16) {
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, E, wmma::row_major> left[2];
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, E, wmma::row_major> right[2];
+        for (int step = 0; step < kWmmaDepth; step += kDepth) {
+            wmma::fragment<wmma::matrix_a, 16, 16, kDepth, M, wmma::row_major> left[2];
+            wmma::fragment<wmma::matrix_b, 16, 16, kDepth, M, wmma::row_major> right[2];
             for (int i = 0; i < 2; ++i) {
-                wmma::load_matrix_sync(
-                    left[i],
-                    reinterpret_cast<const E*>(tile_a + (down + 16 * i) * (kWmmaDepth + kPadding) + step),
-                    kWmmaDepth + kPadding);
-                wmma::load_matrix_sync(
-                    right[i],
-                    reinterpret_cast<const E*>(tile_b + step * (kWmmaTile + kPadding) + across + 16 * i),
-                    kWmmaTile + kPadding);
+                wmma::load_matrix_sync(left[i], tile_a + (down + 16 * i) * (kWmmaDepth + kPadding) + step,
+                                       kWmmaDepth + kPadding);
+                wmma::load_matrix_sync(right[i], tile_b + step * (kWmmaTile + kPadding) + across + 16 * i,
+                                       kWmmaTile + kPadding);
+                for (auto& value : left[i].x) value = Operand<T>::rounded(value);
+                for (auto& value : right[i].x) value = Operand<T>::rounded(value);
             }
             for (int i = 0; i < 2; ++i)
                 for (int j = 0; j < 2; ++j) wmma::mma_sync(sums[i][j], left[i], right[j], sums[i][j]);
@@ -75,10 +103,16 @@ __global__ __launch_bounds__(kWmmaThreads, 4) void wmma_kernel(std::int64_t n, s
 }
 
 template <typename T>
+__global__ __launch_bounds__(kWmmaThreads, 4) void wmma_kernel(std::int64_t n, std::int64_t k, const T* a,
+                                                               const T* b, T* d) {
+    if constexpr (kHasFragments<T>) wmma_tile<T>(n, k, a, b, d);
+}
+
+template <typename T>
 GemmVariant wmma_variant(Device& device, const ProductSpec& spec) {
     GemmVariant v;
     v.name = "wmma";
-    v.precision = std::string(name_of(spec.input));
+    v.precision = spec.tf32 ? "tf32" : std::string(name_of(spec.input));
     v.spec = spec;
     if (spec.m % kWmmaTile != 0 || spec.n % kWmmaTile != 0 || spec.k % kWmmaDepth != 0) {
         v.refusal = "takes multiples of 64 x 64 x 32";
@@ -121,6 +155,10 @@ std::vector<GemmVariant> gemm_variants(Device& device, std::int64_t m, std::int6
         add_library("fp8", spec);
     }
     variants.push_back(wmma_variant<f16>(device, spec_of(DType::f16, false)));
+    if (ampere) {
+        variants.push_back(wmma_variant<bf16>(device, spec_of(DType::bf16, false)));
+        variants.push_back(wmma_variant<float>(device, spec_of(DType::f32, true)));
+    }
     for (const DType type : {DType::f32, DType::f16}) {
         const ProductSpec spec = spec_of(type, false);
         variants.push_back({"cuda cores", type == DType::f32 ? "fp32" : "f16", spec,
