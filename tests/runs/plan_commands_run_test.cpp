@@ -73,6 +73,25 @@ TEST_CASE("devices tells of this machine in strict JSON, and the same in words")
 }
 
 TEST_CASE(
+    "gemm has a row for each format of a CPU, with a share of the peak for f32, and refuses odd sizes") {
+    const test::ScratchFolder folder;
+    const auto gemm = [&](const std::string& sizes) {
+        return test::Process(folder.path(), {"gemm", "--device", "cpu", "--sizes", sizes}).wait();
+    };
+    const test::Finished rows = gemm("64x64x64,17x5x40");
+    REQUIRE(rows.exit_code == 0);
+    CHECK(count_lines(rows.out) == 2 + 2 * 4);
+    CHECK_THAT(rows.out, Catch::Contains("f32 peak, computed") && Catch::Contains("64x64x64 ") &&
+                             Catch::Contains("17x5x40 ") && Catch::Contains("emulated"));
+    std::istringstream lines(rows.out);
+    for (std::string line; std::getline(lines, line);)
+        if (line.find(" fp32 ") != std::string::npos) CHECK_THAT(line, Catch::EndsWith("%"));
+    CHECK(gemm("64x64").exit_code == 2);
+    CHECK(gemm("0x64x64").exit_code == 2);
+    CHECK(test::Process(folder.path(), {"gemm", "--device", "voodoo2"}).wait().exit_code == 2);
+}
+
+TEST_CASE(
     "a sweep with one combination that cannot fit has a row for each, and goes on where it was killed") {
     const test::ScratchFolder folder;
     const std::vector<std::string> words = {"sweep",
