@@ -108,6 +108,21 @@ std::unique_ptr<Sensors> Sensors::open(int cuda_index, std::string* reason, cons
     return std::unique_ptr<Sensors>(new Sensors(std::move(nvml)));
 }
 
+std::string driver_release(const std::string& library) {
+    Sensors::Library nvml;
+    nvml.handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (nvml.handle == nullptr) return {};
+    int (*start)() = nullptr;
+    int (*release)(char*, unsigned) = nullptr;
+    nvml.find(start, "nvmlInit_v2");
+    nvml.find(release, "nvmlSystemGetDriverVersion");
+    nvml.find(nvml.shutdown, "nvmlShutdown");
+    if (start == nullptr || release == nullptr || start() != kSuccess) return {};
+    nvml.started = true;
+    char text[96] = {};
+    return release(text, sizeof text) == kSuccess ? text : std::string();
+}
+
 void Sensors::read() {
     const Library& nvml = *library_;
     Reading reading;
