@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
+#include "exec/run_memory.h"
 #include "support/scarce_device.h"
 #include "support/twin_training.h"
 
@@ -57,6 +58,21 @@ TEST_CASE("memory that cannot be had at the start is told with the need, and not
         check_told(failure_of([&] { program.allocate(); }), program, device.free,
                    pinned ? "cudaMallocHost: out of memory" : "cudaMalloc: out of memory");
     }
+}
+
+TEST_CASE("the block of a run is zero before the second stream writes to it") {
+    gpu::HostTwin device(false, gpu::TwinOrder::kSecondStreamAhead);
+    const VariableTable none;
+    const RunMemory memory(&device, none, lay_out(none, 512, 256), false, 1);
+    const std::vector<std::byte> batch(256, std::byte{7}), zeros(256);
+    std::vector<std::byte> first(256), second(256);
+    device.beside([&] { device.copy(memory.store().staging(0), batch.data(), batch.size()); });
+    device.synchronize();
+    device.copy(first.data(), memory.store().staging(0), first.size());
+    device.copy(second.data(), memory.store().staging(1), second.size());
+    device.synchronize();
+    CHECK(first == batch);
+    CHECK(second == zeros);
 }
 
 TEST_CASE("a graph that cannot be had is told with the need; what the plan holds is its own") {
