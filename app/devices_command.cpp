@@ -23,7 +23,7 @@ int devices_command(const std::vector<std::string>& arguments) {
     const gpu::DeviceCount found = gpu::count_devices();
     nlohmann::json all = {{"cuda_backend", gpu::built_with_cuda()}, {"gpus", nlohmann::json::array()}};
     if (!found.reason.empty()) all["no_gpu"] = found.reason;
-    const std::string release = found.count > 0 ? nvml::Sensors::driver_release() : "";
+    const std::string release = found.count > 0 ? nvml::driver_release() : "";
     for (int i = 0; i < found.count; ++i)
         all["gpus"].push_back(gpu_report(gpu::open_device(i)->info(), release));
     all["cpu"] = cpu_report(cpu::this_processor(), cpu::num_usable_cores());

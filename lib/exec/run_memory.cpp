@@ -14,6 +14,7 @@ RunMemory::RunMemory(gpu::Device* device, const VariableTable& variables, const 
     }
     memory_ = gpu::Memory(*device_, static_cast<std::size_t>(layout.bytes));
     device_->fill_zero(memory_.data(), memory_.bytes());
+    device_->synchronize();  // the second stream brings batches into the same block
     store_ = Store(variables, layout, memory_.data());
     if (!apart()) return;
     mirror_.resize(region_bytes_);

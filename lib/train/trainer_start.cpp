@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/journal.h"
 #include "config/read.h"
 #include "core/error.h"
 #include "dataset/text/tokenizer.h"
@@ -129,6 +130,10 @@ void Trainer::announce() {
         log_->warn(fmt::format("precision.mode: {} is not for {}; precision.fallback takes {}",
                                name_of(config_.precision.mode), name_of_device(program_->device()),
                                name_of(program_->precision_mode())));
+    if (const gpu::Device* device = program_->device();
+        device != nullptr && device->settings().autotune == gpu::Autotune::kMeasure)
+        if (const std::string why = gpu::why_not_kept(device->settings().journal); !why.empty())
+            log_->warn("autotune.mode: what is measured is not kept for other runs: " + why);
     for (const std::string& warning : warnings_for(config_, data_->description.updates_per_epoch))
         log_->warn(warning);
     for (const std::string& notice : start_.notices) log_->warn(notice);

@@ -87,7 +87,7 @@ class TrainingProgram {
     // Throws Error(kResource) naming the need, what there is, and the largest micro-batch with and without
     // recompute.
     void check_fits(std::int64_t available_bytes) const;
-    void allocate();
+    void allocate();  // throws as check_fits where the device has not enough for what comes beside the plan
     std::int64_t allocated_bytes() const;  // 0 before allocate()
     void initialize(
         std::uint64_t seed);  // weights by their initialisers, control block, everything else zero

@@ -78,6 +78,14 @@ struct TrainingProgram::Impl {
     std::unique_ptr<Executor> executor_of(const Plan& plan) const {
         return std::make_unique<Executor>(plan, memory.store(), device, staging.get());
     }
+    void allocate();
+    void release();
+    std::int64_t largest_micro_batch(std::int64_t bytes, Recompute recompute) const;
+    // Throw Error(kResource) with the need, what is there, and the largest micro-batch that fits `bytes`;
+    // that of what is available, where something could not be had though the plan alone would fit.
+    [[noreturn]] void fail_for_memory(const std::string& there, std::int64_t bytes,
+                                      const std::string& otherwise) const;
+    [[noreturn]] void fail_beside_plan(std::int64_t available, const std::string& failure) const;
     void require_store() const { MPT_CHECK(memory.allocated(), "allocate() comes first"); }
     // Starts a run of the executor, whose inputs are there.
     std::int64_t start(const Executor& executor, std::int64_t weight);

@@ -1,6 +1,9 @@
 // The journal of measured choices, and what a compute capability means.
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
+#include "backends/cuda/failures.h"
 #include "backends/cuda/generations.h"
 #include "backends/cuda/journal.h"
 #include "core/error.h"
@@ -23,8 +26,24 @@ TEST_CASE("a journal keeps choices from one process to the next, apart for each 
     CHECK_FALSE(Journal(path, "GPU two").find("product 1x2x3").has_value());
 }
 
-TEST_CASE("a journal that cannot be written is no failure") {
-    Journal journal("/nowhere/journal.tsv", "GPU");
+TEST_CASE("the folder of a journal is made") {
+    const test::ScratchFolder folder;
+    const std::string path = (folder.path() / "cache" / "mpt-train" / "journal.tsv").string();
+    Journal(path, "GPU").add("a", "b");
+    CHECK(Journal(path, "GPU").find("a") == "b");
+    const std::string other = (folder.path() / "other" / "journal.tsv").string();
+    CHECK(gpu::why_not_kept(other).empty());
+    CHECK(std::filesystem::exists(other));
+}
+
+TEST_CASE("a journal that cannot be written is no failure, and it is told why") {
+    const test::ScratchFolder folder;
+    const std::string file = (folder.path() / "file").string();
+    std::ofstream(file) << "no folder";
+    const std::string path = file + "/journal.tsv";
+    CHECK(gpu::why_not_kept(path) == path + " cannot be written: Not a directory");
+    CHECK(gpu::why_not_kept("") == "neither XDG_CACHE_HOME nor HOME is set");
+    Journal journal(path, "GPU");
     journal.add("a", "b");
     CHECK(journal.find("a") == "b");
     Journal none("", "GPU");
@@ -46,6 +65,7 @@ TEST_CASE("a journal's machine is the device, its driver and libraries, and what
     };
     CHECK(differs(info.name, "another"));
     CHECK(differs(info.driver, "12.8"));
+    CHECK(differs(info.driver, "13.0 (580.65.06)"));
     CHECK(differs(info.cudnn, "9.20.0"));
     CHECK(differs(info.cublas, "12.9.0"));
     CHECK(differs(settings.workspace_bytes, std::int64_t{1} << 20));
@@ -110,12 +130,60 @@ TEST_CASE("a measured choice is made once; the next process takes it from the jo
 
 TEST_CASE("where there is no memory to time candidates the first is taken, and measured another time") {
     Journal journal("", "GPU");
-    const auto no_memory = [](std::size_t) -> double { throw Error(ExitCode::kResource, "out of memory"); };
+    const auto no_memory = [](std::size_t) -> double { throw gpu::OutOfMemory("no memory"); };
     CHECK(gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product", {"a", "b"}, no_memory) == 0);
     CHECK_FALSE(journal.find("product").has_value());
-    const auto broken = [](std::size_t) -> double { throw InternalError("launch failed"); };
-    CHECK_THROWS_AS(gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product", {"a", "b"}, broken),
-                    InternalError);
+}
+
+namespace {
+
+// Times of candidates; one below 0 fails.
+std::function<double(std::size_t)> times_or_failures(const std::vector<double>& times) {
+    return [times](std::size_t i) {
+        if (times[i] < 0) throw gpu::CallFailed("no kernel image");
+        return times[i];
+    };
+}
+
+}  // namespace
+
+TEST_CASE("a candidate that fails while it is timed is never taken") {
+    const auto chosen = [](const std::vector<double>& times) {
+        Journal journal("", "GPU");
+        const std::size_t best = gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product",
+                                                       {"a", "b", "c"}, times_or_failures(times));
+        CHECK(journal.find("product") == std::string(1, "abc"[best]));
+        return best;
+    };
+    CHECK(chosen({-1, 3, 2}) == 2);
+    CHECK(chosen({3, -1, 4}) == 0);
+    CHECK(chosen({-1, -1, 5}) == 2);
+    Journal journal("", "GPU");
+    CHECK_THROWS_AS(gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product", {"a", "b"},
+                                          times_or_failures({-1, -1})),
+                    gpu::CallFailed);
+    CHECK_THROWS_WITH(gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product", {"a", "b"},
+                                            times_or_failures({-1, -1})),
+                      "none of 2 candidates runs, the last: no kernel image");
+    CHECK_FALSE(journal.find("product").has_value());
+    // Memory that goes out behind a failure: the first that may run.
+    const auto then_no_memory = [](std::size_t i) -> double {
+        if (i == 0) throw gpu::CallFailed("no kernel image");
+        throw gpu::OutOfMemory("no memory");
+    };
+    CHECK(gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product", {"a", "b"}, then_no_memory) ==
+          1);
+}
+
+TEST_CASE("a device that is lost while candidates are timed ends the run, and it is told where") {
+    Journal journal("", "GPU");
+    const auto lost = [](std::size_t i) -> double {
+        if (i == 0) return 1;
+        throw InternalError("cudaEventSynchronize: cudaErrorIllegalAddress");
+    };
+    CHECK_THROWS_WITH(
+        gpu::choose_candidate(journal, gpu::Autotune::kMeasure, "product 1x2x3", {"a", "b", "c"}, lost),
+        Catch::Contains("cudaErrorIllegalAddress (while timing candidate 2 of 3 for product 1x2x3"));
 }
 
 TEST_CASE("computed dense peaks are those of the makers' papers at the clock that they state") {

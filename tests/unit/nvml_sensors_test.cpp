@@ -39,9 +39,9 @@ TEST_CASE("a machine without NVML, or without that GPU, has no sensors and says 
     CHECK_THAT(reason, Catch::Contains("no GPU 3"));
 }
 
-TEST_CASE("the driver's release is told where NVML is") {
-    CHECK(Sensors::driver_release(MPT_FAKE_NVML) == "580.65.06");
-    CHECK(Sensors::driver_release("libnot-there.so.1").empty());
+TEST_CASE("the driver tells its release") {
+    CHECK(nvml::driver_release(MPT_FAKE_NVML) == "580.65.06");
+    CHECK(nvml::driver_release("libnot-there.so.1").empty());
 }
 
 TEST_CASE("CUDA_VISIBLE_DEVICES says which GPU is meant") {

@@ -25,12 +25,15 @@ class Journal {
     std::map<std::string, std::string> choices_;
 };
 
+// Why a journal at that path would not be kept; empty: it will be, and its folder is there.
+std::string why_not_kept(const std::string& path);
+
 // What a choice holds for: the device, its driver and libraries, and what a run wants of them.
 std::string journal_machine(const DeviceInfo& info, const DeviceSettings& settings);
 
 // Index of the candidate to take for `what`; `candidates` name them, the heuristics' best first. `ms` times
-// one, where it must; the winner goes into the journal. Where there is no memory to time them the first is
-// taken, and nothing is kept.
+// one, where it must; the winner goes into the journal. One that throws CallFailed is never taken, and where
+// all do so it does, too. Where there is no memory to time them the first is taken, and nothing is kept.
 std::size_t choose_candidate(Journal& journal, Autotune mode, const std::string& what,
                              const std::vector<std::string>& candidates,
                              const std::function<double(std::size_t)>& ms);

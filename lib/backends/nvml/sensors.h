@@ -29,14 +29,15 @@ std::string print(const Summary& summary);  // one line
 // The reasons that make a GPU slower than it could be; idling and clocks set by hand are not among them.
 std::vector<std::string> throttle_reasons(std::uint64_t bits);
 
+// The driver's release, as "580.65.06"; empty where NVML is not there.
+std::string driver_release(const std::string& library = "libnvidia-ml.so.1");
+
 class Sensors {
   public:
     // Of the `cuda_index`-th GPU that CUDA shows, CUDA_VISIBLE_DEVICES heeded. Null with a reason where the
     // library or the GPU is not there.
     static std::unique_ptr<Sensors> open(int cuda_index, std::string* reason,
                                          const std::string& library = "libnvidia-ml.so.1");
-    // Of the driver, as 580.65.06; empty where the library is not there.
-    static std::string driver_release(const std::string& library = "libnvidia-ml.so.1");
     ~Sensors();
     Sensors(const Sensors&) = delete;
     Sensors& operator=(const Sensors&) = delete;
@@ -45,6 +46,7 @@ class Sensors {
     Summary summary() const;
 
   private:
+    friend std::string driver_release(const std::string& library);
     struct Library;
     explicit Sensors(std::unique_ptr<Library> library);
     std::unique_ptr<Library> library_;

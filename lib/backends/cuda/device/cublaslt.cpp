@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "backends/cuda/device/cuda_device.h"
+#include "backends/cuda/failures.h"
 #include "backends/cuda/journal.h"
+#include "backends/cuda/scratch_values.h"
 #include "backends/cuda/spec_text.h"
 #include "core/error.h"
 
@@ -18,16 +20,18 @@ constexpr std::uint32_t kAlignment = 16;  // bytes that every operand has
 ProductArgs scratch_arguments(Device& device, const ProductSpec& s, std::size_t workspace_bytes,
                               std::vector<Memory>& memories) {
     const auto make = [&](std::int64_t elements, DType type) {
-        memories.emplace_back(device, static_cast<std::size_t>(elements) * size_of(type));
-        device.fill_zero(memories.back().data(), memories.back().bytes());
+        const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(type);
+        memories.emplace_back(device, bytes);
+        fill_scratch(device, memories.back().data(), bytes, {type});
         return memories.back().data();
     };
     const auto floats = [&](std::int64_t elements) {
         return reinterpret_cast<float*>(make(elements, DType::f32));
     };
     ProductArgs args;
-    args.a = make(s.m * s.k, s.input);
-    args.b = make(s.k * s.n, s.input);
+    const bool fp8 = s.fp8 != Fp8::kNone;
+    args.a = make(s.m * s.k, s.fp8 == Fp8::kE5m2 ? DType::e5m2 : fp8 ? DType::e4m3 : s.input);
+    args.b = make(s.k * s.n, fp8 ? DType::e4m3 : s.input);
     args.d = make(s.m * s.n, s.output);
     if (s.bias) args.bias = floats(s.n);
     if (s.gelu_gradient) args.x = make(s.m * s.n, s.output);
@@ -50,12 +54,13 @@ std::string hex_of(const cublasLtMatmulAlgo_t& algo) {
 
 }  // namespace
 
-std::string cublaslt_version_text() {
+std::string cublaslt_version_text(std::string* reason) {
     try {
         const std::size_t version = cublaslt_library().function<std::size_t()>("cublasLtGetVersion")();
         return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
                std::to_string(version % 100);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+        if (reason != nullptr) *reason = error.what();
         return "none";
     }
 }
@@ -93,6 +98,7 @@ std::string CublasLt::choose(CudaDevice& device, const ProductSpec& spec, Cublas
         handle_, p.operation, p.a, p.b, p.d, p.d, preference, kMostCandidates, p.candidates.data(), &count);
     functions_.cublasLtMatmulPreferenceDestroy(preference);
     p.candidates.resize(static_cast<std::size_t>(status == CUBLAS_STATUS_SUCCESS ? count : 0));
+    drop_failed(p.candidates);
     if (p.candidates.empty())
         return "cuBLASLt has no algorithm for " + text_of(spec) + " (status " + std::to_string(status) + ")";
     p.algo = p.candidates.front().algo;
@@ -128,7 +134,11 @@ bool CublasLt::is_faster_apart(CudaDevice& device, const ProductSpec& s, const C
     const ProductSpec plain = without_passing_work(s);
     CublasLtProduct alone(functions_, plain);
     if (!choose(device, plain, alone).empty()) return false;
-    take_fastest(device, plain, alone);
+    try {
+        take_fastest(device, plain, alone);
+    } catch (const CallFailed&) {
+        return false;
+    }
     // gelu reads and writes d, its gradient reads x, too; sums of a read it. A copy reads and writes each
     // byte.
     const double of_d = static_cast<double>(s.m * s.n) * static_cast<double>(size_of(s.output));
@@ -161,12 +171,15 @@ Planned<ProductArgs> CublasLt::plan(CudaDevice& device, const ProductSpec& spec)
     const auto product = std::make_shared<CublasLtProduct>(functions_, spec);
     planned.refusal = choose(device, spec, *product);
     if (!planned.refusal.empty()) return planned;
-    take_fastest(device, spec, *product);
-    if (is_faster_apart(device, spec, *product)) {
-        planned.refusal =
-            "cuBLASLt is slower at " + text_of(spec) + " than at the product alone and a pass behind it";
-        return planned;
+    try {
+        take_fastest(device, spec, *product);
+        if (is_faster_apart(device, spec, *product))
+            planned.refusal =
+                "cuBLASLt is slower at " + text_of(spec) + " than at the product alone and a pass behind it";
+    } catch (const CallFailed& error) {
+        planned.refusal = error.what();
     }
+    if (!planned.refusal.empty()) return planned;
     // The library wants a bias in the type of the result; ours is f32.
     const bool narrows = spec.bias && spec.output != DType::f32;
     const std::size_t bias_bytes =

@@ -10,7 +10,8 @@ namespace mpt::gpu {
 
 class CudaDevice;
 
-std::string cublaslt_version_text();  // "none" where it cannot be loaded
+// "none" where it cannot be loaded, why in `reason`.
+std::string cublaslt_version_text(std::string* reason = nullptr);
 
 class CublasLt {
   public:

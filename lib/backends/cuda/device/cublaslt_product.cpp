@@ -1,5 +1,7 @@
 #include "backends/cuda/device/cublaslt_product.h"
 
+#include "backends/cuda/device/check.h"
+#include "backends/cuda/failures.h"
 #include "core/error.h"
 
 namespace mpt::gpu {
@@ -28,16 +30,39 @@ cublasLtEpilogue_t epilogue_of(const ProductSpec& s) {
 }  // namespace
 
 const DynamicLibrary& cublaslt_library() {
-    static const DynamicLibrary lt("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", MPT_CUBLASLT_PATH});
+    static const DynamicLibrary lt(
+        "cuBLASLt", library_names("libcublasLt.so.", CUBLAS_VER_MAJOR, MPT_CUBLASLT_PATH, {13, 12}));
     return lt;
 }
 
 void check_cublas(cublasStatus_t status, const char* call) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
-    const std::string what = std::string(call) + " failed with cuBLAS status " + std::to_string(status);
-    if (status == CUBLAS_STATUS_ALLOC_FAILED)
-        throw Error(ExitCode::kResource, what + " (memory); lower train.batch_size");
-    throw InternalError(what);
+    const auto text = [&](const char* function) -> std::string {
+        return cublaslt_library().function<const char*(cublasStatus_t)>(function)(status);
+    };
+    const std::string what = std::string(call) + ": " + text("cublasLtGetStatusName") + " (" +
+                             std::to_string(status) + "), " + text("cublasLtGetStatusString") +
+                             pending_cuda_error();
+    switch (status) {
+        case CUBLAS_STATUS_ALLOC_FAILED:
+            throw OutOfMemory(what);
+        case CUBLAS_STATUS_NOT_INITIALIZED:
+            throw Error(ExitCode::kUsage, what +
+                                              "; free memory of the GPU, install a cuBLASLt that fits the "
+                                              "driver, or use --device cpu");
+        case CUBLAS_STATUS_ARCH_MISMATCH:
+        case CUBLAS_STATUS_EXECUTION_FAILED:
+        case CUBLAS_STATUS_MAPPING_ERROR:
+        case CUBLAS_STATUS_NOT_SUPPORTED:
+        case CUBLAS_STATUS_INTERNAL_ERROR:
+            throw CallFailed(what + kAdviceOfCalls);
+        default:
+            throw CallFailed(what);
+    }
+}
+
+void drop_failed(std::vector<cublasLtMatmulHeuristicResult_t>& results) {
+    std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
 }
 
 std::string refusal_of(const ProductSpec& s) {

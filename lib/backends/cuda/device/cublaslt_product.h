@@ -13,7 +13,11 @@
 namespace mpt::gpu {
 
 const DynamicLibrary& cublaslt_library();
+// Throws Error(kResource) for memory, Error(kUsage) where library and GPU do not fit, otherwise CallFailed.
 void check_cublas(cublasStatus_t status, const char* call);
+
+// The heuristics also return what they could not make an algorithm of.
+void drop_failed(std::vector<cublasLtMatmulHeuristicResult_t>& results);
 
 struct CublasLtFunctions {
 #define MPT_LT(name) decltype(&::name) name = cublaslt_library().function<decltype(::name)>(#name)

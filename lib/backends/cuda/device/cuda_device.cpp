@@ -8,8 +8,10 @@
 #include "backends/cuda/device/check.h"
 #include "backends/cuda/device/cublaslt.h"
 #include "backends/cuda/device/cudnn_runner.h"
+#include "backends/cuda/failures.h"
 #include "backends/cuda/journal.h"
 #include "backends/cuda/spec_text.h"
+#include "backends/nvml/sensors.h"
 #include "core/error.h"
 
 namespace mpt::gpu {
@@ -47,8 +49,12 @@ DeviceInfo info_of(int index) {
     check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
     info.driver = version_text(driver);
     info.runtime = version_text(runtime);
-    info.cudnn = cudnn_version_text();
-    info.cublas = cublaslt_version_text();
+    std::string reason;
+    const auto version = [&](const std::string& text) {
+        return text == "none" ? text + " (" + reason + ")" : text;
+    };
+    info.cudnn = version(cudnn_version_text(&reason));
+    info.cublas = version(cublaslt_version_text(&reason));
     return info;
 }
 
@@ -141,10 +147,18 @@ CudaDevice::CudaDevice(int index) : Device(info_of(index)) {
     cudaStream_t stream = nullptr, second = nullptr;
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
     check_cuda(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), "cudaStreamCreate");
-    stream_ = stream;
+    stream_ = first_stream_ = stream;
     second_stream_ = second;
-    cublaslt_ = std::make_unique<CublasLt>();
-    cudnn_ = std::make_unique<CudnnRunner>(index, stream);
+}
+
+CublasLt& CudaDevice::cublaslt() {
+    if (!cublaslt_) cublaslt_ = std::make_unique<CublasLt>();
+    return *cublaslt_;
+}
+
+CudnnRunner& CudaDevice::cudnn() {
+    if (!cudnn_) cudnn_ = std::make_unique<CudnnRunner>(info().index, first_stream_);
+    return *cudnn_;
 }
 
 CudaDevice::~CudaDevice() {
@@ -169,10 +183,8 @@ std::byte* CudaDevice::allocate(std::size_t bytes) {
     const cudaError_t code = cudaMalloc(&memory, bytes);
     if (code == cudaErrorMemoryAllocation) {
         cudaGetLastError();
-        throw Error(ExitCode::kResource, "out of memory on " + info().name + ": " +
-                                             std::to_string(bytes >> 20) + " MiB asked for, " +
-                                             std::to_string(free_bytes() >> 20) +
-                                             " MiB free; lower train.batch_size or raise train.accumulate");
+        throw OutOfMemory("out of memory on " + info().name + ": " + std::to_string(bytes >> 20) +
+                          " MiB asked for, " + std::to_string(free_bytes() >> 20) + " MiB free");
     }
     check_cuda(code, "cudaMalloc");
     return static_cast<std::byte*>(memory);
@@ -241,7 +253,7 @@ std::unique_ptr<Recording> CudaDevice::capture(const std::function<void()>& work
     return std::make_unique<CudaRecording>(graph, cuda_stream());
 }
 
-double CudaDevice::time(const std::function<void()>& work, int runs) {
+double CudaDevice::median_ms(const std::function<void()>& work, int runs) {
     const std::unique_ptr<Event> begin = make_event(), end = make_event();
     std::vector<double> times;
     work();  // loads code
@@ -256,19 +268,34 @@ double CudaDevice::time(const std::function<void()>& work, int runs) {
     return times[static_cast<std::size_t>(runs / 2)];
 }
 
+double CudaDevice::time(const std::function<void()>& work, int runs) {
+    std::string failure;
+    try {
+        return median_ms(work, runs);
+    } catch (const CallFailed& error) {
+        failure = error.what();
+    } catch (const OutOfMemory& error) {
+        failure = error.what();
+    }
+    cudaGetLastError();  // the next call must not meet it again
+    synchronize();       // throws where the context is lost
+    throw CallFailed(failure);
+}
+
 Journal& CudaDevice::journal() {
     if (!journal_)
-        journal_ = std::make_unique<Journal>(settings().journal, journal_machine(info(), settings()));
+        journal_ = std::make_unique<Journal>(
+            settings().journal, journal_machine(info(), settings()) + "|" + nvml::driver_release());
     return *journal_;
 }
 
 Planned<ProductArgs> CudaDevice::plan_product(const ProductSpec& spec) {
     make_current();
-    if (settings().sizes_only) return cublaslt_->plan(*this, spec);
+    if (settings().sizes_only) return cublaslt().plan(*this, spec);
     const std::string key = text_of(spec);
     const auto found = products_.find(key);
     if (found != products_.end()) return found->second;
-    return products_[key] = cublaslt_->plan(*this, spec);
+    return products_[key] = cublaslt().plan(*this, spec);
 }
 
 Planned<ConvolutionArgs> CudaDevice::plan_convolution(const ConvolutionSpec& spec) {
@@ -276,7 +303,7 @@ Planned<ConvolutionArgs> CudaDevice::plan_convolution(const ConvolutionSpec& spe
     ConvolutionSpec any_batch = spec;
     any_batch.n = 0;
     return convolutions_.plan(settings().sizes_only, text_of(spec), text_of(any_batch),
-                              [&] { return gpu::plan_convolution(*cudnn_, *this, spec); });
+                              [&] { return gpu::plan_convolution(cudnn(), *this, spec); });
 }
 
 Planned<AttentionArgs> CudaDevice::plan_attention(const AttentionSpec& spec) {
@@ -284,7 +311,7 @@ Planned<AttentionArgs> CudaDevice::plan_attention(const AttentionSpec& spec) {
     AttentionSpec any_batch = spec;
     any_batch.batch = 0;
     return attentions_.plan(settings().sizes_only, text_of(spec), text_of(any_batch),
-                            [&] { return gpu::plan_attention(*cudnn_, *this, spec); });
+                            [&] { return gpu::plan_attention(cudnn(), *this, spec); });
 }
 
 }  // namespace mpt::gpu

@@ -56,13 +56,19 @@ class CudaDevice final : public Device {
     Planned<AttentionArgs> plan_attention(const AttentionSpec& spec) override;
 
     cudaStream_t cuda_stream() const { return static_cast<cudaStream_t>(stream_); }
-    // Median of `runs` timings, in ms.
+    // Median of `runs` timings, in ms. Throws CallFailed where a library's call fails and the device works
+    // on.
     double time(const std::function<void()>& work, int runs);
     Journal& journal();
 
   private:
     void make_current() const;
+    double median_ms(const std::function<void()>& work, int runs);
+    // Opened when the first call is planned: a GPU without them can be listed.
+    CublasLt& cublaslt();
+    CudnnRunner& cudnn();
 
+    cudaStream_t first_stream_ = nullptr;
     std::unique_ptr<CublasLt> cublaslt_;
     std::unique_ptr<CudnnRunner> cudnn_;
     std::unique_ptr<Journal> journal_;

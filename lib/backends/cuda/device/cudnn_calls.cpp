@@ -1,5 +1,6 @@
 // What the device runs by cuDNN: convolutions and attention, planned for it.
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cuda/device/cublaslt.h"
 #include "backends/cuda/device/cuda_device.h"
@@ -46,13 +47,17 @@ std::vector<CudnnRunner::Measured> measured(const ConvolutionSpec& s, const Conv
     const std::size_t y = elements(s.n * s.p * s.q * s.k);
     const std::size_t vector = rounded(static_cast<std::size_t>(std::max(s.c, s.k)) * sizeof(float));
     const std::size_t most = std::max({x, w, y});
-    std::vector<CudnnRunner::Measured> tensors = {{ids.first, most}, {ids.second, most}, {ids.result, most}};
-    for (const CudnnGraph::Id id : {ids.addend, ids.masked, ids.references[0], ids.references[1]})
-        if (id != 0) tensors.push_back({id, most});
+    std::vector<CudnnRunner::Measured> tensors;
     for (const CudnnGraph::Id id :
-         {ids.scale, ids.shift, ids.sum, ids.sum_of_products, ids.sums_of_products[0],
-          ids.sums_of_products[1], ids.zeros, ids.ones, ids.scratch[0], ids.scratch[1], ids.scratch[2]})
-        if (id != 0) tensors.push_back({id, vector});
+         {ids.first, ids.second, ids.result, ids.addend, ids.masked, ids.references[0], ids.references[1]})
+        if (id != 0) tensors.push_back({id, most, {s.dtype}});
+    const DType type_of_affine = VectorScratch::narrows_vectors(s) ? s.dtype : DType::f32;
+    for (const CudnnGraph::Id id : {ids.scale, ids.shift})
+        if (id != 0) tensors.push_back({id, vector, {type_of_affine}});
+    for (const CudnnGraph::Id id :
+         {ids.sum, ids.sum_of_products, ids.sums_of_products[0], ids.sums_of_products[1], ids.zeros, ids.ones,
+          ids.scratch[0], ids.scratch[1], ids.scratch[2]})
+        if (id != 0) tensors.push_back({id, vector, {DType::f32, id == ids.ones ? 1.0f : 0.0f}});
     return tensors;
 }
 
@@ -97,15 +102,22 @@ std::shared_ptr<Memory> upload_constants(CudaDevice& device, std::int64_t channe
 Planned<ConvolutionArgs> plan_convolution(CudnnRunner& runner, CudaDevice& device,
                                           const ConvolutionSpec& spec) {
     Planned<ConvolutionArgs> planned;
+    planned.refusal = refusal_of(spec);
+    if (!planned.refusal.empty()) return planned;
     auto graph = std::make_shared<CudnnGraph>();
     const ConvolutionIds ids = add_convolution(*graph, spec);
     const bool tensor_cores = spec.dtype != DType::f32 || spec.tf32;
     const std::vector<CudnnPlan> plans =
         runner.plans(device, *graph, text_of(spec), tensor_cores, &planned.refusal);
     if (plans.empty()) return planned;
-    const CudnnPlan plan = runner.choose(device, *graph, text_of(spec), plans, measured(spec, ids));
+    const std::optional<CudnnPlan> chosen =
+        runner.choose(device, *graph, text_of(spec), plans, measured(spec, ids), &planned.refusal);
+    if (!chosen) return planned;
+    const CudnnPlan& plan = *chosen;
     const VectorScratch scratch(spec, ids);
-    const std::shared_ptr<Memory> constants = ids.zeros == 0 ? nullptr : upload_constants(device, spec.c);
+    const bool runs = !device.settings().sizes_only;
+    const std::shared_ptr<Memory> constants =
+        runs && ids.zeros != 0 ? upload_constants(device, spec.c) : nullptr;
     planned.workspace_bytes = scratch.bytes + static_cast<std::size_t>(plan.workspace_bytes);
     planned.description = plan.description();
     planned.run = [&runner, &device, spec, graph, ids, plan, scratch, constants](const ConvolutionArgs& a) {
@@ -118,6 +130,42 @@ Planned<ConvolutionArgs> plan_convolution(CudnnRunner& runner, CudaDevice& devic
     };
     return planned;
 }
+
+namespace {
+
+std::vector<CudnnRunner::Measured> measured(const AttentionSpec& s, const AttentionIds& ids,
+                                            std::size_t row_bytes, std::size_t sum_bytes) {
+    const auto data = [&](std::int64_t positions, std::int64_t row) {
+        return static_cast<std::size_t>(s.batch * positions * row) * size_of(s.dtype);
+    };
+    const std::size_t q = data(s.queries, s.q_row), k = data(s.keys, s.k_row), v = data(s.keys, s.v_row);
+    const std::size_t o = data(s.queries, s.heads * s.size);
+    const auto rows = static_cast<std::size_t>(s.batch * s.heads * s.queries);
+    const std::size_t lengths = static_cast<std::size_t>(s.batch) * sizeof(std::int32_t);
+    const auto whole = [](std::int64_t length) {
+        return ScratchValues{DType::i32, static_cast<float>(length)};
+    };
+    const float even = std::log(static_cast<float>(s.keys));  // the logsumexp of scores that are all 0
+    const CudnnRunner::Measured all[] = {{ids.q, q, {s.dtype}},
+                                         {ids.k, k, {s.dtype}},
+                                         {ids.v, v, {s.dtype}},
+                                         {ids.query_lengths, lengths, whole(s.queries)},
+                                         {ids.key_lengths, lengths, whole(s.keys)},
+                                         {ids.o, o, {s.dtype}},
+                                         {ids.logsumexp, rows * sizeof(float), {DType::f32, even}},
+                                         {ids.grad_o, o, {s.dtype}},
+                                         {ids.grad_q, q, {s.dtype}},
+                                         {ids.grad_k, k, {s.dtype}},
+                                         {ids.grad_v, v, {s.dtype}},
+                                         {ids.row_sums, row_bytes, {DType::f32, 0.0f}},
+                                         {ids.grad_q_sums, sum_bytes, {DType::f32, 0.0f}}};
+    std::vector<CudnnRunner::Measured> tensors;
+    for (const CudnnRunner::Measured& tensor : all)
+        if (tensor.id != 0) tensors.push_back(tensor);
+    return tensors;
+}
+
+}  // namespace
 
 Planned<AttentionArgs> plan_attention(CudnnRunner& runner, CudaDevice& device, const AttentionSpec& s) {
     Planned<AttentionArgs> planned;
@@ -134,28 +182,10 @@ Planned<AttentionArgs> plan_attention(CudnnRunner& runner, CudaDevice& device, c
     const std::size_t row_bytes = s.backward ? rounded(rows * sizeof(float)) : 0;
     const std::size_t sum_bytes =
         ids.grad_q_sums == 0 ? 0 : rounded(rows * static_cast<std::size_t>(s.size) * sizeof(float));
-    const auto data = [&](std::int64_t positions, std::int64_t row) {
-        return static_cast<std::size_t>(s.batch * positions * row) * size_of(s.dtype);
-    };
-    const std::size_t q = data(s.queries, s.q_row), k = data(s.keys, s.k_row), v = data(s.keys, s.v_row);
-    const std::size_t o = data(s.queries, s.heads * s.size), lengths = static_cast<std::size_t>(s.batch) * 4;
-    std::vector<CudnnRunner::Measured> tensors;
-    for (const auto& [id, bytes] :
-         std::initializer_list<std::pair<CudnnGraph::Id, std::size_t>>{{ids.q, q},
-                                                                       {ids.k, k},
-                                                                       {ids.v, v},
-                                                                       {ids.query_lengths, lengths},
-                                                                       {ids.key_lengths, lengths},
-                                                                       {ids.o, o},
-                                                                       {ids.logsumexp, rows * sizeof(float)},
-                                                                       {ids.grad_o, o},
-                                                                       {ids.grad_q, q},
-                                                                       {ids.grad_k, k},
-                                                                       {ids.grad_v, v},
-                                                                       {ids.row_sums, row_bytes},
-                                                                       {ids.grad_q_sums, sum_bytes}})
-        if (id != 0) tensors.push_back({id, bytes});
-    const CudnnPlan plan = runner.choose(device, *graph, text_of(s), plans, tensors);
+    const std::optional<CudnnPlan> chosen = runner.choose(
+        device, *graph, text_of(s), plans, measured(s, ids, row_bytes, sum_bytes), &planned.refusal);
+    if (!chosen) return planned;
+    const CudnnPlan& plan = *chosen;
     planned.workspace_bytes = row_bytes + sum_bytes + static_cast<std::size_t>(plan.workspace_bytes);
     planned.description = plan.description();
     planned.run = [&runner, &device, graph, ids, plan, row_bytes, sum_bytes](const AttentionArgs& a) {

@@ -172,6 +172,15 @@ ConvolutionIds add_backward_data(const Images& i) {
 
 }  // namespace
 
+std::string refusal_of(const ConvolutionSpec& s) {
+    const ConvolutionFusion& f = s.fusion;
+    const std::int64_t channels = s.kind == ConvolutionKind::kForward ? s.k : s.c;
+    // Sums lie one behind the other, and a graph promises cuDNN that each begins on 16 bytes.
+    if ((f.statistics || f.reductions || f.references > 0) && channels % 4 != 0)
+        return "cuDNN takes sums of multiples of 4 channels";
+    return {};
+}
+
 ConvolutionIds add_convolution(CudnnGraph& graph, const ConvolutionSpec& spec) {
     const Images images{graph, spec};
     switch (spec.kind) {

@@ -17,6 +17,8 @@ struct ConvolutionIds {
     CudnnGraph::Id zeros = 0, ones = 0;
     CudnnGraph::Id scratch[3] = {};
 };
+// Why no call can be bound to the graph of a convolution; empty: add it and plan.
+std::string refusal_of(const ConvolutionSpec& spec);
 // A scale and shift that kernels take in the type of the data.
 ConvolutionIds add_convolution(CudnnGraph& graph, const ConvolutionSpec& spec);
 

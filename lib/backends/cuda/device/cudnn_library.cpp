@@ -1,8 +1,11 @@
 #include "backends/cuda/device/cudnn_library.h"
 
+#include <cctype>
 #include <utility>
 
+#include "backends/cuda/device/check.h"
 #include "backends/cuda/device/dynamic_library.h"
+#include "backends/cuda/failures.h"
 #include "core/error.h"
 
 namespace mpt::gpu {
@@ -16,6 +19,8 @@ const CudnnFunctions& cudnn() {
         f.set_stream = library.function<decltype(::cudnnSetStream)>("cudnnSetStream");
         f.version = library.function<decltype(::cudnnGetVersion)>("cudnnGetVersion");
         f.error_string = library.function<decltype(::cudnnGetErrorString)>("cudnnGetErrorString");
+        f.last_error_string =
+            library.function<decltype(::cudnnGetLastErrorString)>("cudnnGetLastErrorString");
         f.create_descriptor =
             library.function<decltype(::cudnnBackendCreateDescriptor)>("cudnnBackendCreateDescriptor");
         f.destroy_descriptor =
@@ -33,19 +38,54 @@ const CudnnFunctions& cudnn() {
     return functions;
 }
 
-std::string cudnn_version_text() {
+std::string cudnn_version_text(std::string* reason) {
     try {
         const std::size_t v = cudnn().version();
         return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." +
                std::to_string(v % 100);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+        if (reason != nullptr) *reason = error.what();
         return "none";
     }
 }
 
+namespace {
+
+// What cuDNN tells of this thread's last failure, on one line; it may be the whole trace of what it tried.
+std::string last_error() {
+    char message[400] = {};
+    cudnn().last_error_string(message, sizeof message);
+    std::string text;
+    for (const char c : std::string(message)) {
+        const bool space = std::isspace(static_cast<unsigned char>(c)) != 0;
+        if (!space || (!text.empty() && text.back() != ' ')) text += space ? ' ' : c;
+    }
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    return text.empty() ? text : ", " + text;
+}
+
+}  // namespace
+
 void check_cudnn(cudnnStatus_t status, const char* call) {
-    if (status != CUDNN_STATUS_SUCCESS)
-        throw InternalError(std::string(call) + ": cuDNN says " + cudnn().error_string(status));
+    if (status == CUDNN_STATUS_SUCCESS) return;
+    const std::string what = std::string(call) + ": " + cudnn().error_string(status) + " (" +
+                             std::to_string(status) + ")" + last_error() + pending_cuda_error();
+    switch (status) {
+        case CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED:
+        case CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED:
+            throw OutOfMemory(what);
+        case CUDNN_STATUS_NOT_INITIALIZED:
+        case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
+        case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
+        case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER:
+            throw Error(ExitCode::kUsage, what +
+                                              "; free memory of the GPU, install a cuDNN whose parts are of "
+                                              "one version that fits the driver, or use --device cpu");
+        default:
+            break;
+    }
+    // 2000: parameters of ours.
+    throw CallFailed(status / 1000 == 2 ? what : what + kAdviceOfCalls);
 }
 
 Descriptor::Descriptor(cudnnBackendDescriptorType_t type) {

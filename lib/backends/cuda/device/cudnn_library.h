@@ -17,6 +17,7 @@ struct CudnnFunctions {
     decltype(&::cudnnSetStream) set_stream;
     decltype(&::cudnnGetVersion) version;
     decltype(&::cudnnGetErrorString) error_string;
+    decltype(&::cudnnGetLastErrorString) last_error_string;
     decltype(&::cudnnBackendCreateDescriptor) create_descriptor;
     decltype(&::cudnnBackendDestroyDescriptor) destroy_descriptor;
     decltype(&::cudnnBackendSetAttribute) set_attribute;
@@ -26,9 +27,10 @@ struct CudnnFunctions {
 };
 // Throws Error(kUsage) when cuDNN cannot be loaded.
 const CudnnFunctions& cudnn();
-std::string cudnn_version_text();  // "none" where it cannot be loaded
+// "none" where it cannot be loaded, why in `reason`.
+std::string cudnn_version_text(std::string* reason = nullptr);
 
-// Throws InternalError; for calls that only a fault of ours makes fail.
+// Throws Error(kResource) for memory, Error(kUsage) where library and GPU do not fit, otherwise CallFailed.
 void check_cudnn(cudnnStatus_t status, const char* call);
 
 class Descriptor {

@@ -1,9 +1,9 @@
 #include "backends/cuda/device/cudnn_runner.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "backends/cuda/device/cuda_device.h"
+#include "backends/cuda/failures.h"
 #include "backends/cuda/journal.h"
 
 namespace mpt::gpu {
@@ -61,9 +61,10 @@ std::vector<CudnnPlan> CudnnRunner::plans(CudaDevice& device, CudnnGraph& graph,
     return graph.plans(target_, wishes, refusal);
 }
 
-CudnnPlan CudnnRunner::choose(CudaDevice& device, const CudnnGraph& graph, const std::string& what,
-                              const std::vector<CudnnPlan>& plans,
-                              const std::vector<Measured>& tensors) const {
+std::optional<CudnnPlan> CudnnRunner::choose(CudaDevice& device, const CudnnGraph& graph,
+                                             const std::string& what, const std::vector<CudnnPlan>& plans,
+                                             const std::vector<Measured>& tensors,
+                                             std::string* refusal) const {
     std::vector<std::string> keys;
     std::int64_t workspace_bytes = 0;
     for (const CudnnPlan& plan : plans) {
@@ -79,13 +80,18 @@ CudnnPlan CudnnRunner::choose(CudaDevice& device, const CudnnGraph& graph, const
             workspace.emplace(device, static_cast<std::size_t>(workspace_bytes));
             for (const Measured& tensor : tensors) {
                 memories.emplace_back(device, tensor.bytes);
-                device.fill_zero(memories.back().data(), tensor.bytes);
+                fill_scratch(device, memories.back().data(), tensor.bytes, tensor.values);
                 bindings.emplace_back(tensor.id, memories.back().data());
             }
         }
         return device.time([&] { run(graph, plans[index], bindings, workspace->data()); }, 5);
     };
-    return plans[choose_candidate(device.journal(), device.settings().autotune, what, keys, ms)];
+    try {
+        return plans[choose_candidate(device.journal(), device.settings().autotune, what, keys, ms)];
+    } catch (const CallFailed& error) {
+        *refusal = error.what();
+        return std::nullopt;
+    }
 }
 
 }  // namespace mpt::gpu

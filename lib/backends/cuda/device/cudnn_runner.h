@@ -4,12 +4,14 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/device/cudnn_graph.h"
+#include "backends/cuda/scratch_values.h"
 
 namespace mpt::gpu {
 
@@ -31,13 +33,16 @@ class CudnnRunner {
     // the settings say. None: why in `refusal`.
     std::vector<CudnnPlan> plans(CudaDevice& device, CudnnGraph& graph, const std::string& what,
                                  bool tensor_cores, std::string* refusal) const;
-    // One of the plans; they are timed on scratch memory of `bytes` for each tensor.
+    // One of the plans; they are timed on scratch memory of `bytes` for each tensor, filled with `values`.
     struct Measured {
         CudnnGraph::Id id;
         std::size_t bytes;
+        ScratchValues values;
     };
-    CudnnPlan choose(CudaDevice& device, const CudnnGraph& graph, const std::string& what,
-                     const std::vector<CudnnPlan>& plans, const std::vector<Measured>& tensors) const;
+    // None where none of those timed runs: why in `refusal`.
+    std::optional<CudnnPlan> choose(CudaDevice& device, const CudnnGraph& graph, const std::string& what,
+                                    const std::vector<CudnnPlan>& plans, const std::vector<Measured>& tensors,
+                                    std::string* refusal) const;
 
   private:
     cudnnHandle_t handle_ = nullptr;

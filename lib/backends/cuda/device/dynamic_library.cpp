@@ -6,16 +6,24 @@
 
 namespace mpt::gpu {
 
+std::vector<std::string> library_names(const std::string& stem, int built, const std::string& path,
+                                       const std::vector<int>& others) {
+    std::vector<std::string> names = {stem + std::to_string(built), path};
+    for (const int other : others)
+        if (other != built) names.push_back(stem + std::to_string(other));
+    return names;
+}
+
 DynamicLibrary::DynamicLibrary(const std::string& what, const std::vector<std::string>& names) : what_(what) {
-    std::string tried;
+    std::string tried, reason;
     for (const std::string& name : names) {
         handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (handle_ != nullptr) return;
+        const char* why = dlerror();
+        if (tried.empty() && why != nullptr) reason = why;
         tried += (tried.empty() ? "" : ", ") + name;
     }
-    const char* why = dlerror();
-    throw Error(ExitCode::kUsage, what + " cannot be loaded (tried " + tried +
-                                      "): " + (why == nullptr ? "" : why) +
+    throw Error(ExitCode::kUsage, what + " cannot be loaded (tried " + tried + "): " + reason +
                                       "; install it or set LD_LIBRARY_PATH, or use --device cpu");
 }
 

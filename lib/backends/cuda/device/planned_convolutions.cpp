@@ -6,11 +6,8 @@ namespace mpt::gpu {
 
 PlannedConvolutions plan_convolutions(const std::string& device, const std::vector<ConvolutionSpec>& specs) {
     PlannedConvolutions out;
-    const std::string version = cudnn_version_text();
-    if (version == "none") {
-        out.reason = "cuDNN cannot be loaded";
-        return out;
-    }
+    const std::string version = cudnn_version_text(&out.reason);
+    if (version == "none") return out;
     const CudnnTarget target = CudnnTarget::of_json(device);
     for (const ConvolutionSpec& spec : specs) {
         CudnnGraph graph;
