@@ -100,12 +100,18 @@ Manifest read_manifest(const fs::path& folder) {
     const fs::path path = folder / kManifest;
     if (!fs::exists(path))
         throw Error(ExitCode::kCheckpoint, folder.string() + ": not a checkpoint: it has no " + kManifest);
+    const auto refuse = [&](const std::string& fault) {
+        throw Error(ExitCode::kCheckpoint, path.string() + ": damaged: " + fault);
+    };
+    const std::string text = read_text_file(path);
+    if (text.empty()) refuse("it is empty");
+    const Json json = Json::parse(text, nullptr, false);
+    if (!json.is_object()) refuse("it is not a JSON object");
     Manifest manifest;
     manifest.head.path = folder;
     try {
-        const Json json = Json::parse(read_text_file(path));
-        if (json.at("format").get<int>() != kFormat)
-            throw std::invalid_argument("format " + json.at("format").dump() + " is not known here");
+        if (const Json& format = json.at("format"); format != kFormat)
+            refuse("format " + format.dump() + " is not known here");
         manifest.head.run_id = json.at("run_id").get<std::string>();
         manifest.head.sequence = json.at("sequence").get<std::int64_t>();
         manifest.head.step = json.at("step").get<std::int64_t>();
@@ -114,30 +120,31 @@ Manifest read_manifest(const fs::path& folder) {
                 static_cast<std::uint32_t>(std::stoul(file.at("crc32").get<std::string>(), nullptr, 16)),
                 file.at("bytes").get<std::int64_t>()};
         if (json.at("check").get<std::string>() != manifest_check(manifest))
-            throw std::invalid_argument("its own checksum does not fit");
+            refuse("its own checksum does not fit");
     } catch (const Error&) {
         throw;
-    } catch (const std::exception& error) {
-        throw Error(ExitCode::kCheckpoint, path.string() + ": damaged: " + error.what());
+    } catch (const std::exception&) {  // JSON, but not ours
+        refuse("it lacks what a manifest holds");
     }
     for (const char* name : {kWeights, kOptimizer, kState, kConfig})
-        if (!manifest.files.contains(name))
-            throw Error(ExitCode::kCheckpoint, path.string() + ": damaged: it does not list " + name);
+        if (!manifest.files.contains(name)) refuse(std::string("it does not list ") + name);
     return manifest;
 }
 
-void check_files(const Manifest& manifest) {
-    for (const auto& [name, expected] : manifest.files) {
-        const fs::path path = manifest.head.path / name;
-        const FileDigest found = digest_file(path);
-        if (found.bytes != expected.bytes)
-            throw Error(ExitCode::kCheckpoint, fmt::format("{}: damaged: {} bytes instead of {}",
-                                                           path.string(), found.bytes, expected.bytes));
-        if (found.crc32 != expected.crc32)
-            throw Error(ExitCode::kCheckpoint,
-                        fmt::format("{}: damaged: checksum {} instead of {}", path.string(), hex(found.crc32),
-                                    hex(expected.crc32)));
-    }
+void check_file(const Manifest& manifest, const std::string& name) {
+    const fs::path path = manifest.head.path / name;
+    const FileDigest& expected = manifest.files.at(name);
+    const FileDigest found = digest_file(path);
+    if (found.bytes != expected.bytes)
+        throw Error(ExitCode::kCheckpoint, fmt::format("{}: damaged: {} bytes instead of {}", path.string(),
+                                                       found.bytes, expected.bytes));
+    if (found.crc32 != expected.crc32)
+        throw Error(ExitCode::kCheckpoint, fmt::format("{}: damaged: checksum {} instead of {}",
+                                                       path.string(), hex(found.crc32), hex(expected.crc32)));
+}
+
+bool goes_with_weights(const std::string& name) {
+    return name == kConfig || name.starts_with("tokenizer/") || name.starts_with("source_tokenizer/");
 }
 
 }  // namespace
@@ -181,10 +188,19 @@ CheckpointHead read_head(const fs::path& folder) {
 
 Checkpoint read_checkpoint(const fs::path& folder) {
     const Manifest manifest = read_manifest(folder);
-    check_files(manifest);
+    for (const auto& [name, digest] : manifest.files) check_file(manifest, name);
     return {manifest.head,
             training_state_from_json(read_text_file(folder / kState), (folder / kState).string()),
             read_text_file(folder / kConfig)};
+}
+
+void check_weights_file(const fs::path& file) {
+    const fs::path folder = file.parent_path();
+    if (!fs::exists(folder / kManifest)) return;
+    const Manifest manifest = read_manifest(folder);
+    if (!manifest.files.contains(file.filename().string())) return;
+    for (const auto& [name, digest] : manifest.files)
+        if (name == file.filename() || goes_with_weights(name)) check_file(manifest, name);
 }
 
 void read_regions(const Checkpoint& checkpoint, const StoreView& store) {

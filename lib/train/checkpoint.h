@@ -75,6 +75,9 @@ void write_checkpoint(const std::filesystem::path& folder, const CheckpointHead&
 // All throw Error(kCheckpoint) with one line naming the file at fault.
 CheckpointHead read_head(const std::filesystem::path& folder);
 Checkpoint read_checkpoint(const std::filesystem::path& folder);  // every checksum compared
+// Of a file of weights that is named itself: where the manifest beside it lists it, it must fit, and so must
+// the config and the vocabulary, which are read with it. The rest of the checkpoint may be gone.
+void check_weights_file(const std::filesystem::path& file);
 void read_regions(const Checkpoint& checkpoint, const StoreView& store);
 
 std::string to_json(const TrainingState& state);

@@ -29,23 +29,6 @@ FoundCheckpoint best_or_newest(const fs::path& checkpoints, const std::string& r
     return found;
 }
 
-std::string last_good_beside(const fs::path& checkpoint) {
-    try {
-        const NewestCheckpoint newest = newest_checkpoint(checkpoint.parent_path(), {});
-        if (newest.checkpoint) return "the last good checkpoint is " + newest.checkpoint->head.path.string();
-    } catch (const Error&) {  // all are damaged
-    }
-    return "there is no good checkpoint beside it";
-}
-
-fs::path whole_checkpoint(const fs::path& folder) {
-    try {
-        return read_checkpoint(folder).head.path;
-    } catch (const Error& error) {
-        throw Error(ExitCode::kCheckpoint, std::string(error.what()) + "; " + last_good_beside(folder));
-    }
-}
-
 }  // namespace
 
 FoundCheckpoint find_checkpoint(const std::string& given) {
@@ -53,13 +36,17 @@ FoundCheckpoint find_checkpoint(const std::string& given) {
     if (!path.has_filename()) path = path.parent_path();  // a slash at the end
     if (!fs::exists(path))
         throw Error(ExitCode::kCheckpoint, path.string() + ": there is no such checkpoint");
-    if (!fs::is_directory(path)) return {fs::canonical(path), {}};
+    if (!fs::is_directory(path)) {
+        path = fs::canonical(path);
+        check_named_weights(path);
+        return {path, {}};
+    }
     if (fs::exists(path / "checkpoints"))
         return best_or_newest(path / "checkpoints", RunDirectory(path).run_id());
     if (path.filename() == "checkpoints") return best_or_newest(path, {});
     if (path.parent_path().filename() == "checkpoints" || fs::exists(path / "manifest.json") ||
         fs::exists(path / "weights.safetensors"))
-        return {whole_checkpoint(fs::canonical(path)), {}};
+        return {read_named_checkpoint(fs::canonical(path)).head.path, {}};
     throw Error(ExitCode::kCheckpoint,
                 path.string() + ": is neither a checkpoint (manifest.json) nor a run (checkpoints/)");
 }

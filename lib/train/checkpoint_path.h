@@ -10,7 +10,7 @@
 namespace mpt {
 
 struct FoundCheckpoint {
-    std::filesystem::path path;  // a folder, every checksum of which was compared, or a safetensors file
+    std::filesystem::path path;        // a folder or a safetensors file, compared with the manifest
     std::vector<std::string> notices;  // on damaged ones that another was taken for
 };
 

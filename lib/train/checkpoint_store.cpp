@@ -169,4 +169,34 @@ NewestCheckpoint newest_checkpoint(const fs::path& folder, const std::string& ru
     return newest;
 }
 
+namespace {
+
+Error with_last_good(const Error& error, const fs::path& checkpoint) {
+    std::string good = "there is no good checkpoint beside it";
+    try {
+        const NewestCheckpoint newest = newest_checkpoint(checkpoint.parent_path(), {});
+        if (newest.checkpoint) good = "the last good checkpoint is " + newest.checkpoint->head.path.string();
+    } catch (const Error&) {  // all are damaged
+    }
+    return {error.code(), std::string(error.what()) + "; " + good};
+}
+
+}  // namespace
+
+Checkpoint read_named_checkpoint(const fs::path& folder) {
+    try {
+        return read_checkpoint(folder);
+    } catch (const Error& error) {
+        throw with_last_good(error, folder);
+    }
+}
+
+void check_named_weights(const fs::path& file) {
+    try {
+        check_weights_file(file);
+    } catch (const Error& error) {
+        throw with_last_good(error, file.parent_path());
+    }
+}
+
 }  // namespace mpt

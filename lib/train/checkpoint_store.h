@@ -47,4 +47,9 @@ struct NewestCheckpoint {
 // ones.
 NewestCheckpoint newest_checkpoint(const std::filesystem::path& folder, const std::string& run_id);
 
+// Of a checkpoint, or a file of weights in one, that is named itself and so must be whole: Error(kCheckpoint)
+// names the file at fault and the last good checkpoint beside it.
+Checkpoint read_named_checkpoint(const std::filesystem::path& folder);
+void check_named_weights(const std::filesystem::path& file);
+
 }  // namespace mpt

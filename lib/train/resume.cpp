@@ -35,7 +35,7 @@ Start start_from_path(const RunDirectory& directory, const std::string& given, E
         start = newest_of(RunDirectory(path));
         if (!start.checkpoint) throw Error(ExitCode::kCheckpoint, path.string() + ": holds no checkpoint");
     } else {
-        start.checkpoint = read_checkpoint(fs::canonical(path));
+        start.checkpoint = read_named_checkpoint(fs::canonical(path));
     }
     std::error_code ignored;
     start.continues =
@@ -190,7 +190,11 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
 
 std::string load_initial_weights(TrainingProgram& program, const RunConfig& config) {
     const std::string& given = config.checkpoint.init_from;
-    if (fs::is_directory(given)) read_checkpoint(given);  // checksums
+    const fs::path path = fs::weakly_canonical(given);
+    if (fs::is_directory(path))
+        read_named_checkpoint(path);
+    else
+        check_named_weights(path);
     const SafetensorsFile file(weights_file(given, "weights.safetensors"));
     const std::vector<FileTensor> tensors = weight_tensors(store_of(program));
     std::string report;

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/printable.h"
 #include "train/trainer_state.h"
 
 namespace mpt {
@@ -95,6 +94,7 @@ Error Trainer::after_saving(const Error& error) {
     try {
         finish_updates();
         if (step() == 0) return error;
+        if (update_is_open_ && config_.train.accumulate > 1) program_->put_back_running_state();
         if (saved_step_ != step() || state_.evaluation_due) save();
     } catch (const Error&) {  // the first error is what matters
         return error;
@@ -109,7 +109,7 @@ void Trainer::record_failure(const Error& error) {
     if (!log_) return;
     try {
         log_->end_bar();
-        log_->error(error.code() == ExitCode::kData ? printable(error.what()) : error.what());
+        log_->error(error.what());
         log_->write(summary(error.code() == ExitCode::kDivergence ? "diverged" : "failed", error.what()));
     } catch (const Error&) {  // the disk is full: the first error says so
     }

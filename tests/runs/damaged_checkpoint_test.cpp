@@ -77,6 +77,63 @@ TEST_CASE("a damaged checkpoint is exit 5 with the file at fault and the last go
                                Catch::Contains("good one is used"));
 }
 
+TEST_CASE("training from a damaged checkpoint that is named itself gives the last good one") {
+    const Damaged damaged;
+    const std::string config = (damaged.run / "config.yaml").string();
+    const std::string output = (damaged.folder / "other").string();
+    const bool resumes = GENERATE(true, false);
+    const std::vector<std::string> words =
+        resumes ? std::vector<std::string>{"--resume", damaged.newest().string() + "/"}
+                : std::vector<std::string>{
+                      "--init-from", damaged.newest().string(), "--config", config, "--output", output};
+    flip(damaged.newest() / "weights.safetensors", 60);
+    check_refused(Process(damaged.folder.path(), words).wait(),
+                  (damaged.newest() / "weights.safetensors").string(),
+                  "the last good checkpoint is " + damaged.older().string());
+    CHECK_FALSE(fs::exists(output));
+}
+
+TEST_CASE("a file of weights is compared with the manifest beside it") {
+    const Damaged damaged;
+    const fs::path weights = damaged.newest() / "weights.safetensors";
+    const std::string output = (damaged.folder / "other").string();
+    const std::string as_it_was = damaged.call("generate", weights).out;
+    const auto begin = [&](const std::string& from) {
+        return Process(damaged.folder.path(), {"--init-from", from, "--config",
+                                               (damaged.run / "config.yaml").string(), "--output", output})
+            .wait();
+    };
+    fs::remove(damaged.newest() / "optimizer.safetensors");
+    CHECK(damaged.call("generate", weights).out == as_it_was);
+
+    const std::string what = GENERATE("weights.safetensors", "tokenizer/tokenizer.json", "manifest.json");
+    const fs::path file = damaged.newest() / what;
+    const std::size_t at = what == "weights.safetensors" ? fs::file_size(file) - 3
+                           : what == "manifest.json"     ? 60
+                                                         : file_text(file).find("abcdef") + 2;
+    flip(file, at);
+    const std::string good = "the last good checkpoint is " + damaged.older().string();
+    check_refused(damaged.call("generate", weights), file.string() + ": damaged", good);
+    check_refused(damaged.call("eval", weights), file.string() + ": damaged", good);
+    check_refused(begin(weights.string()), file.string() + ": damaged", good);
+    CHECK_FALSE(fs::exists(output));
+    fs::copy(weights, damaged.folder / "copy.safetensors");  // nothing says what it ought to be
+    CHECK(begin((damaged.folder / "copy.safetensors").string()).exit_code == 0);
+}
+
+TEST_CASE("a manifest that is none is told in plain words") {
+    const Damaged damaged;
+    const auto [text, said] =
+        GENERATE(table<std::string, std::string>({{"", "it is empty"},
+                                                  {"no JSON", "it is not a JSON object"},
+                                                  {"[1]", "it is not a JSON object"},
+                                                  {"{\"format\": 1}", "it lacks what a manifest holds"},
+                                                  {"{\"format\": 9}", "format 9 is not known here"}}));
+    write_file(damaged.newest() / "manifest.json", text);
+    const Finished finished = damaged.call("eval", damaged.newest());
+    check_refused(finished, "manifest.json: damaged: " + said + "; the last good", damaged.older().string());
+}
+
 TEST_CASE("when no checkpoint is good, that is said") {
     const Damaged damaged;
     for (const fs::path& checkpoint : {damaged.newest(), damaged.older()})

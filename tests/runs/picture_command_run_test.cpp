@@ -61,7 +61,14 @@ TEST_CASE("data --check counts the classes, and fails on data that is not there"
     const Finished gone =
         command(folder, {"data", "--check"}, {"data.path=nowhere", "data.if_missing=synthetic"});
     CHECK(gone.exit_code == 3);
-    CHECK_THAT(gone.err, Catch::Contains("nowhere: no such folder"));
+    CHECK_THAT(gone.err,
+               Catch::Contains("nowhere: no such folder") && !Catch::Contains("or set data.if_missing") &&
+                   Catch::Contains("; training would run on synthetic images (data.if_missing: synthetic)"));
+    CHECK_THAT(command(folder, {"data", "--check"}, {"data.path=nowhere"}).err,
+               Catch::Contains("or set data.if_missing: synthetic"));
+    const Finished limited = command(folder, {"data", "--check"}, {"data.train_limit=2"});
+    CHECK_THAT(limited.out, Catch::Contains("data.train_limit 2 is left aside") &&
+                                !Catch::Contains("eval_limit") && Catch::Contains("train: cat 3, dog 4\n"));
     std::vector<std::string> many;
     for (int i = 10; i < 33; ++i) many.push_back("c" + std::to_string(i));
     fs::remove_all(folder / "data");
@@ -123,6 +130,38 @@ TEST_CASE("names with control characters are written out wherever they are told"
     const Finished checked = command(folder, {"data", "--check"});
     check_clean(checked);
     CHECK_THAT(checked.out, Catch::Contains("bad\\x1b[2J\\nname.png: is no JPEG"));
+}
+
+TEST_CASE("control characters in names that the user gives are written out in every message") {
+    const ScratchFolder folder;
+    write_classes(folder / "data", {"cat", "dog"}, 3);
+    const auto refused = [&](const std::vector<std::string>& words, int code, const std::string& part) {
+        const Finished finished = Process(folder.path(), words).wait();
+        CAPTURE(words, finished.err);
+        CHECK(finished.exit_code == code);
+        CHECK(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
+        CHECK_THAT(finished.err, Catch::Contains(part));
+        check_clean(finished);
+    };
+    refused({"eval", "--checkpoint", "no\nsuch"}, 5, "/no\\nsuch: there is no such checkpoint");
+    refused({"eval", "--checkpoint", "no\x1b[2Jsuch"}, 5, "/no\\x1b[2Jsuch: there is no such checkpoint");
+    refused({"--config", "no\nsuch"}, 2, "no\\nsuch: no such config");
+    refused({"--no\nsuch"}, 2, "--no\\nsuch");
+    refused({"report", "no\nsuch"}, 3, "no\\nsuch");
+    const std::string odd = (folder / "a\x1b[31m\nb").string();
+    const Finished shown = command(folder, {"data", "--show", "2", "--out", odd});
+    CHECK(shown.exit_code == 0);
+    CHECK_THAT(shown.out, Catch::Contains("a\\x1b[31m\\nb/samples.png\n"));
+    check_clean(shown);
+    const Finished trained = command(folder, {"--output", odd});
+    CHECK(trained.exit_code == 0);
+    check_clean(trained);
+    for (const std::string& text : {trained.out, file_text(fs::path(odd) / "log.txt")})
+        CHECK_THAT(text, Catch::Contains("a\\x1b[31m\\nb/checkpoints/step-") && !Catch::Contains("\x1b"));
+    const Finished twice = command(folder, {"--output", odd});
+    CHECK(twice.exit_code == 2);
+    CHECK(std::count(twice.err.begin(), twice.err.end(), '\n') == 1);
+    check_clean(twice);
 }
 
 TEST_CASE("class names that no checkpoint could hold are refused at the start") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "backends/cuda/host_twin/host_twin.h"
 #include "core/error.h"
 #include "support/errors.h"
 #include "support/pictures.h"
@@ -127,6 +128,36 @@ TEST_CASE("an evaluation on other folders names the checkpoint and its classes")
                Catch::Contains(checkpoint + ": was trained with 3 classes (a, b, c)"));
 }
 
+TEST_CASE("a run that goes on names the classes that are gone and those that came") {
+    const ScratchFolder folder;
+    RunConfig config = picture_config(folder);
+    run(config);
+    const std::string checkpoint = checkpoint_at(folder / "run", 3).string();
+    config.train.steps = 6;
+    const auto resume = [&] { run(config, {.resume = ResumeKind::kAuto}); };
+    const auto refused = [&] {
+        const std::string text = error_of(ExitCode::kCheckpoint, resume);
+        CHECK_THAT(text, Catch::StartsWith(checkpoint + ": was trained with other classes") &&
+                             Catch::Contains("--init-from") && !Catch::Contains("num_classes"));
+        return text;
+    };
+    const fs::path train = folder / "data/train";
+    write_picture(train / "d/d0.png", 210);
+    CHECK_THAT(refused(), Catch::Contains("has: new: d; make them the same or"));
+    fs::rename(train / "b", folder / "b");
+    CHECK_THAT(refused(), Catch::Contains("has: gone since: b; new: d; "));
+    fs::remove_all(train / "d");
+    CHECK_THAT(refused(), Catch::Contains("has: gone since: b; ") && Catch::Contains("data.empty_classes"));
+    // The others keep their numbers: a is 0, c is 2.
+    config.data.empty_classes = OnEmptyClass::kAllow;
+    resume();
+    CHECK(read_checkpoint(checkpoint_at(folder / "run", 6)).state.class_names ==
+          std::vector<std::string>{"a", "b", "c"});
+    config.model.num_classes = 2;  // another model is refused by its tensors, as ever
+    config.train.steps = 9;
+    CHECK_THAT(error_of(ExitCode::kCheckpoint, resume), Catch::Contains("fc."));
+}
+
 TEST_CASE("a resumed run keeps its constants whatever the training folder holds now") {
     const ScratchFolder folder;
     RunConfig config = picture_config(folder);
@@ -189,19 +220,24 @@ TEST_CASE("a broken picture ends a run after its updates are saved, and the run 
     const ScratchFolder folder;
     RunConfig config = picture_config(folder);
     config.train.steps = 6;
+    // Of two: the first half of the third update has been computed, and is in no checkpoint.
+    config.train.accumulate = GENERATE(1, 2);
+    gpu::HostTwin device(false, gpu::TwinOrder::kSecondStreamAhead);
+    std::function<RunsOn()> where;
+    if (GENERATE(false, true)) where = [&] { return runs_on(cuda_host_kernels(), device); };
     config.data.shuffle = false;
     config.data.augment.normalize.kind = NormalizeKind::kOff;  // else all are decoded before the first update
     RunConfig straight = config;
     straight.output_dir = (folder / "straight").string();
-    run(straight);
-    const std::string good = file_text(folder / "data/train/c/c1.png");  // in the second half of an epoch
-    write_file(folder / "data/train/c/c1.png", "no picture");
-    const auto start = [&](ResumeKind resume) { run(config, {.resume = resume}); };
+    run(straight, {.runs_on = where});
+    const std::string good = file_text(folder / "data/train/c/c3.png");  // the last of an epoch
+    write_file(folder / "data/train/c/c3.png", "no picture");
+    const auto start = [&](ResumeKind resume) { run(config, {.resume = resume, .runs_on = where}); };
     const std::string what = error_of(ExitCode::kData, [&] { start(ResumeKind::kNo); });
-    CHECK_THAT(what, Catch::Contains("c1.png: is no JPEG") && Catch::Contains("data.broken: skip") &&
+    CHECK_THAT(what, Catch::Contains("c3.png: is no JPEG") && Catch::Contains("data.broken: skip") &&
                          Catch::Contains("step-00000002 holds all 2 updates"));
     CHECK_THAT(log_of(folder), Catch::Contains("step-00000002 holds all 2 updates"));
-    write_file(folder / "data/train/c/c1.png", good);
+    write_file(folder / "data/train/c/c3.png", good);
     start(ResumeKind::kAuto);
     CHECK(column(rows_of(folder / "run", "train"), "loss") ==
           column(rows_of(folder / "straight", "train"), "loss"));

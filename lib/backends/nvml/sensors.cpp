@@ -113,17 +113,11 @@ std::unique_ptr<Sensors> Sensors::open(int cuda_index, std::string* reason, cons
 
 std::string driver_release(const std::string& library) {
     Sensors::Library nvml;
-    nvml.handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (nvml.handle == nullptr) return {};
-    int (*start)() = nullptr;
-    int (*release)(char*, unsigned) = nullptr;
-    nvml.find(start, "nvmlInit_v2");
-    nvml.find(release, "nvmlSystemGetDriverVersion");
-    nvml.find(nvml.shutdown, "nvmlShutdown");
-    if (start == nullptr || release == nullptr || start() != kSuccess) return {};
-    nvml.started = true;
-    char text[96] = {};
-    return release(text, sizeof text) == kSuccess ? text : std::string();
+    int (*version)(char*, unsigned) = nullptr;
+    std::array<char, 96> text = {};  // NVML's longest are 80
+    if (!nvml.load(library).empty()) return {};
+    nvml.find(version, "nvmlSystemGetDriverVersion");
+    return version != nullptr && version(text.data(), text.size() - 1) == kSuccess ? text.data() : "";
 }
 
 void Sensors::read() {
