@@ -1,5 +1,6 @@
 // GPUs that are not there, for plans of cuDNN: from descriptions of their properties
-// (tests/golden/cudnn_devices, approximate), and a driver that only lets cuDNN compile.
+// (tests/golden/cudnn_devices, approximate), and a driver that only lets cuDNN compile, or a compiler that
+// only says yes.
 #pragma once
 
 #include <dlfcn.h>
@@ -23,27 +24,36 @@ inline std::string file_text(const std::string& path) {
     return text.str();
 }
 
-inline std::string device_text(const std::string& arch) {
+inline std::string device_json(const std::string& arch) {
     return file_text(std::string(MPT_TESTS_DIR) + "/golden/cudnn_devices/" + arch + ".json");
 }
 inline gpu::CudnnTarget cudnn_target(const std::string& arch) {
-    return gpu::CudnnTarget::of_json(device_text(arch));
+    return gpu::CudnnTarget::of_json(device_json(arch));
 }
 
-// cuDNN finds it by its name, as it is loaded already.
+// MPT_TRUE_COMPILER=1: cuDNN compiles what it plans, seconds each.
+inline bool true_compiler() {
+    return std::getenv("MPT_TRUE_COMPILER") != nullptr;
+}
+
+// cuDNN finds the driver and the compiler by their names, as they are loaded already.
 inline bool load_fake_driver() {
-    return dlopen(MPT_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL) != nullptr;
+    return dlopen(MPT_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL) != nullptr &&
+           (true_compiler() || dlopen(MPT_FAKE_COMPILER, RTLD_NOW | RTLD_GLOBAL) != nullptr);
 }
 
-// Compares with tests/golden/<name>_<version of cuDNN>.txt; another version plans otherwise.
-// MPT_UPDATE_GOLDEN=1 writes it.
+// tests/golden/<name>_<version of cuDNN>.txt
+inline std::string golden_path(const std::string& name) {
+    return std::string(MPT_TESTS_DIR) + "/golden/" + name + "_" + gpu::cudnn_version_text() + ".txt";
+}
+
+// Compares with the golden table; another version of cuDNN plans otherwise. MPT_UPDATE_GOLDEN=1 writes it.
 inline void check_golden_plans(const std::string& name, const std::string& table) {
-    const std::string version = gpu::cudnn_version_text();
-    const std::string golden = std::string(MPT_TESTS_DIR) + "/golden/" + name + "_" + version + ".txt";
+    const std::string golden = golden_path(name);
     if (std::getenv("MPT_UPDATE_GOLDEN") != nullptr) std::ofstream(golden) << table;
     const std::string expected = file_text(golden);
     if (expected.empty())
-        WARN("SKIPPED: no golden table for cuDNN " + version);
+        WARN("SKIPPED: no golden table for cuDNN " + gpu::cudnn_version_text());
     else
         CHECK(table == expected);
 }

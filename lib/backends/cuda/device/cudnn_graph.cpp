@@ -1,6 +1,7 @@
 #include "backends/cuda/device/cudnn_graph.h"
 
 #include <array>
+#include <map>
 
 #include "core/error.h"
 
@@ -8,8 +9,10 @@ namespace mpt::gpu {
 
 namespace {
 
-// Engines compiled at run time take a second each: so many of them are candidates.
+// Engines compiled at run time take a second each: so many of them are candidates. One whose code does not
+// compile does so for none of its configurations: after so many it is not tried again.
 constexpr int kMostCompiled = 2;
+constexpr int kMostFailures = 2;
 
 struct Notes {
     bool tensor_core = false, lossy = false, deterministic = true, runtime = false;
@@ -40,6 +43,80 @@ Notes notes_of(const Descriptor& engine) {
             notes.runtime = true;
     return notes;
 }
+
+// Makes plans of the configurations that cuDNN offers for a graph, one after the other.
+class PlanSearch {
+  public:
+    PlanSearch(const CudnnTarget& target, const PlanWishes& wishes) : target_(target), wishes_(wishes) {}
+
+    // The plan of the next one; none when it is not wished for or there is none.
+    std::optional<CudnnPlan> next(const Descriptor& config) {
+        CudnnPlan p;
+        p.config = offered_++;
+        const Descriptor engine = engine_of(config);
+        p.engine = engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+        if (!wishes_.only.empty() && p.key() != wishes_.only) return std::nullopt;
+        const Notes notes = notes_of(engine);
+        if (notes.lossy || (wishes_.deterministic && !notes.deterministic) ||
+            (!wishes_.tensor_cores && notes.tensor_core)) {
+            ++unfit_;
+            return std::nullopt;
+        }
+        auto plan = std::make_shared<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+        plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+        plan->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target_.properties());
+        if (notes.runtime ? !compiles(*plan, p.engine) : !plan->try_finalize()) return std::nullopt;
+        p.workspace_bytes = plan->get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+        if (p.workspace_bytes > wishes_.workspace_bytes) {
+            ++greedy_;
+            return std::nullopt;
+        }
+        p.plan = std::move(plan);
+        p.tensor_core = notes.tensor_core;
+        p.deterministic = notes.deterministic;
+        p.compiled_at_runtime = notes.runtime;
+        compiled_ += notes.runtime ? 1 : 0;
+        return p;
+    }
+
+    // When none was found.
+    std::string refusal() const {
+        if (offered_ == 0) return "cuDNN has no engine for this graph";
+        std::string text = "cuDNN offers " + std::to_string(offered_) + " configurations";
+        const auto add = [&](int count, const std::string& what) {
+            if (count > 0) text += ", " + std::to_string(count) + " " + what;
+        };
+        add(unfit_, "inexact or not deterministic");
+        add(greedy_, "that want more than " + std::to_string(wishes_.workspace_bytes >> 20) + " MiB");
+        add(not_compiled_, "that do not compile");
+        add(offered_ - unfit_ - greedy_ - not_compiled_, "without a plan");
+        return text;
+    }
+
+  private:
+    static Descriptor engine_of(const Descriptor& config) {
+        Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+        cudnnBackendDescriptor_t raw = engine.get();
+        std::int64_t count = 0;
+        check_cudnn(cudnn().get_attribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw),
+                    "engine");
+        return engine;
+    }
+
+    bool compiles(Descriptor& plan, std::int64_t engine) {
+        if (compiled_ == kMostCompiled) return false;
+        int& failures = failures_[engine];
+        if (failures < kMostFailures && plan.try_finalize()) return true;
+        ++failures, ++not_compiled_;
+        return false;
+    }
+
+    const CudnnTarget& target_;
+    const PlanWishes& wishes_;
+    int offered_ = 0, unfit_ = 0, greedy_ = 0, compiled_ = 0, not_compiled_ = 0;
+    std::map<std::int64_t, int> failures_;  // of engines compiled at run time
+};
 
 }  // namespace
 
@@ -155,50 +232,15 @@ std::vector<CudnnPlan> CudnnGraph::plans(const CudnnTarget& target, const PlanWi
         *refusal = "cuDNN takes no such graph";
         return found;
     }
-    int number = 0, unfit = 0, compiled = 0;
-    for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-        for (Descriptor& config : configs(target, mode)) {
-            const int place = number++;
-            Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-            cudnnBackendDescriptor_t raw = engine.get();
-            std::int64_t count = 0;
-            check_cudnn(cudnn().get_attribute(config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
-                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw),
-                        "engine");
-            CudnnPlan p;
-            p.engine = engine.get_integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-            p.config = place;
-            if (!wishes.only.empty() && p.key() != wishes.only) continue;
-            const Notes notes = notes_of(engine);
-            if (notes.lossy || (wishes.deterministic && !notes.deterministic) ||
-                (!wishes.tensor_cores && notes.tensor_core)) {
-                ++unfit;
-                continue;
-            }
-            if (notes.runtime && compiled == kMostCompiled) continue;
-            auto plan = std::make_shared<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-            plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-            plan->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties());
-            if (!plan->try_finalize()) continue;
-            p.workspace_bytes = plan->get_integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-            if (p.workspace_bytes > wishes.workspace_bytes) {
-                ++unfit;
-                continue;
-            }
-            p.plan = std::move(plan);
-            p.tensor_core = notes.tensor_core;
-            p.deterministic = notes.deterministic;
-            p.compiled_at_runtime = notes.runtime;
-            compiled += notes.runtime ? 1 : 0;
-            found.push_back(std::move(p));
+    PlanSearch search(target, wishes);
+    for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+        for (const Descriptor& config : configs(target, mode)) {
+            std::optional<CudnnPlan> plan = search.next(config);
+            if (!plan) continue;
+            found.push_back(*std::move(plan));
             if (static_cast<int>(found.size()) == wishes.most) return found;
         }
-    }
-    if (number == 0)
-        *refusal = "cuDNN has no engine for this graph";
-    else if (found.empty())
-        *refusal = "cuDNN offers " + std::to_string(number) + " configurations, " + std::to_string(unfit) +
-                   " of them inexact, not deterministic or too greedy, and no plan from the others";
+    if (found.empty()) *refusal = search.refusal();
     return found;
 }
 
