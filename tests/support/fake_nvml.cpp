@@ -18,10 +18,6 @@ int nvmlSystemGetDriverVersion(char* text, unsigned size) {
 int nvmlShutdown() {
     return 0;
 }
-int nvmlSystemGetDriverVersion(char* version, unsigned length) {
-    std::strncpy(version, "580.65.06", length);
-    return 0;
-}
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
     *device = &gpu;
     return index == 0 ? 0 : 2;
