@@ -7,11 +7,14 @@
 #include "ops/attention/attention_rows_cuda.h"
 #include "ops/attention/attention_tile_shape.h"
 
-// Of a product's sum: unrolled further, heads of 16 and 128 have no registers left on sm_90.
+// So that no kernel spills: a product's sum is unrolled no further than by 4, and kernels with the most sums
+// may take all registers, one block a multiprocessor, where ptxas would rather spill than not have two.
 #ifdef MPT_HOST_TWIN
 #define MPT_UNROLL_BY_4
+#define MPT_KERNEL_ALL_REGISTERS(max_threads)
 #else
 #define MPT_UNROLL_BY_4 _Pragma("unroll 4")
+#define MPT_KERNEL_ALL_REGISTERS(max_threads) __global__ __launch_bounds__(max_threads, 1)
 #endif
 
 namespace mpt::gpu {
@@ -323,7 +326,7 @@ MPT_DEVICE void add_of_keys(const SharedArray<float>& tiles, std::int64_t rows, 
 }
 
 template <typename Tile, typename T>
-MPT_KERNEL(kAttentionThreads)
+MPT_KERNEL_ALL_REGISTERS(kAttentionThreads)
 void attention_key_tiles(AttentionCall e, AttentionBackward<T> in, AttentionRows<T> grad_k,
                          AttentionRows<T> grad_v) {
     using At = BackwardPlaces<Tile>;
