@@ -105,7 +105,8 @@ int main(int argc, char** argv) {
     try {
         return check_output(dispatch({argv + 1, argv + argc}));
     } catch (const mpt::Stopped& stopped) {
-        const int signal = mpt::app::catch_stop_signals().asked();
+        const int signal = mpt::app::work_until_asked().asked();
+    mpt::app::catch_stop_signals("before the end");
         return report(stopped.what() + std::string(signal == SIGTERM ? " (SIGTERM)" : " (SIGINT)"),
                       128 + signal);
     } catch (const mpt::Error& error) {

@@ -10,7 +10,7 @@ namespace {
 
 // A handler can reach nothing else.
 StopFlag flag;
-const char* said_at_once = nullptr;
+const char* said_at_once = "";
 
 // Only calls that a handler may make.
 void say(const char* text) {
@@ -18,35 +18,43 @@ void say(const char* text) {
 }
 
 void ask_to_stop(int signal) {
-    if (said_at_once != nullptr && !flag.has_work.load()) {
+    if (!flag.has_work.load()) {
         say(signal == SIGTERM ? "mpt-train: stopped by SIGTERM " : "mpt-train: stopped by SIGINT ");
         say(said_at_once);
         say("\n");
         _exit(128 + signal);
     }
     int expected = 0;
-    if (!flag.signal.compare_exchange_strong(expected, signal)) _exit(128 + signal);
+    if (flag.signal.compare_exchange_strong(expected, signal)) return;
+    say("mpt-train: ended at once by a second signal, ");
+    say(signal == SIGTERM ? "SIGTERM" : "SIGINT");
+    say("; what was being written is not finished, what was saved before is whole\n");
+    _exit(128 + signal);
 }
 
 }  // namespace
 
-const StopFlag& catch_stop_signals() {
+const StopFlag& catch_stop_signals(const char* before) {
+    said_at_once = before;
+    flag.has_work.store(false);
     struct sigaction action {};
     action.sa_handler = ask_to_stop;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    if (const int signal = flag.asked(); signal != 0)
+        ask_to_stop(signal);  // nobody will look at it from here
     return flag;
 }
 
-const StopFlag& catch_stop_signals(const char* before) {
-    said_at_once = before;
-    return catch_stop_signals();
+const StopFlag& work_until_asked() {
+    flag.begin_work();
+    return flag;
 }
 
 AskStop stop_by_signals() {
-    return ask(&catch_stop_signals());
+    return ask(&work_until_asked());
 }
 
 }  // namespace mpt::app

@@ -1,4 +1,6 @@
-// Ctrl-C and SIGTERM: the first asks the run to stop, the second ends the process at once.
+// Ctrl-C and SIGTERM, for every command. As long as nothing must be put in order the first one ends the
+// process at once; afterwards it asks the work to end, and the second one ends the process at once. Each says
+// so in a line.
 #pragma once
 
 #include "dataset/stop.h"
@@ -6,12 +8,13 @@
 
 namespace mpt::app {
 
-const StopFlag& catch_stop_signals();
+// From here on, and until the flag's begin_work(), a signal ends the process with the line "mpt-train:
+// stopped by SIGTERM " + `before`, which must outlive the process.
+const StopFlag& catch_stop_signals(const char* before);
+
+// From here on signals only ask.
+const StopFlag& work_until_asked();
 // The same, as work over a data set asks; main() ends the process when such work throws Stopped.
 AskStop stop_by_signals();
-
-// Here the first one, too, ends the process at once, as long as the flag's begin_work() was not called: with
-// the line "mpt-train: stopped by SIGTERM " + `before`, which must outlive the process.
-const StopFlag& catch_stop_signals(const char* before);
 
 }  // namespace mpt::app

@@ -234,7 +234,7 @@ int sweep_command(const std::vector<std::string>& arguments) {
     read_done(sweep, options.again);
     if (!sweep.done.empty())
         fmt::print("{} of {} combinations are done already\n", sweep.done.size(), sweep.points.size());
-    const StopFlag& stop = catch_stop_signals();
+    const StopFlag& stop = work_until_asked();
     JsonLines rows((sweep.out / "rows.jsonl").string());
     for (std::size_t i = 0; i < sweep.points.size(); ++i) {
         if (sweep.done.contains(i)) continue;

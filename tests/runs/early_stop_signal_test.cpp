@@ -51,4 +51,8 @@ TEST_CASE("H35: a signal while SentencePiece learns, and while a deep model is p
                        "stopped by SIGTERM before the first update");
     check_ends_at_once(folder, {"--config", config("plans.yaml")}, SIGINT,
                        "stopped by SIGINT before the first update");
+    check_ends_at_once(folder, {"plan", "--config", config("plans.yaml")}, SIGTERM,
+                       "stopped by SIGTERM before the end");
+    check_ends_at_once(folder, {"gemm", "--device", "cpu", "--sizes", "8192x8192x8192"}, SIGINT,
+                       "stopped by SIGINT before the end");
 }

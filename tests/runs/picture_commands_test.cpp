@@ -86,6 +86,22 @@ TEST_CASE("H35: commands over all pictures stop by signals, with their exit code
     CHECK(stopped_by(SIGTERM, scratch, commands[0]).exit_code == 143);
 }
 
+TEST_CASE("H35: a second signal ends at once, and says so") {
+    const DataFolder folder;
+    write_slow_set(folder);
+    const ScratchFolder scratch;
+    Process process(scratch.path(), {"data", "--config", write_config(scratch, folder.path()), "--check"});
+    for (int i = 0; i < 3000 && !catches_signals(process.id()); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // into its work
+    process.signal(SIGINT);  // of two kinds, so that they cannot become one on the way
+    process.signal(SIGTERM);
+    const Finished finished = process.wait();
+    CHECK((finished.exit_code == 130 || finished.exit_code == 143));
+    check_one_line(finished.err, "mpt-train: ended at once by a second signal, SIG");
+    CHECK_THAT(finished.err, Catch::Contains("what was being written is not finished"));
+}
+
 #ifndef __SANITIZE_ADDRESS__  // the sanitizer takes terabytes of address space
 
 TEST_CASE("short of memory is exit 6, and no picture's fault") {

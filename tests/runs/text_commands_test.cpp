@@ -1,7 +1,12 @@
 // generate, translate and eval with small trained checkpoints: what they write, and what they refuse.
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "config/read.h"
 #include "dataset/text/bleu.h"
@@ -102,6 +107,30 @@ TEST_CASE("generate goes on with the prompt, in whole characters") {
     CHECK(drawn("4") != drawn("5"));
     CHECK(call(with(words, {"--top-k", "1", "--tokens", "40"})).out == greedy.out);
     CHECK(call(with(words, {"--tokens", "0"})).out == "schö\n");
+}
+
+TEST_CASE("H35: generate and translate are stopped with a line and what was written stays") {
+    const ScratchFolder folder;
+    Process writing(folder.path(), {"generate", "--checkpoint", models().gpt.string(), "--prompt", "schö",
+                                    "--tokens", "100000000", "--threads", "1"});
+    for (int i = 0; i < 6000 && file_text(folder / "stdout").size() < 40; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    writing.signal(SIGINT);
+    const Finished written = writing.wait();
+    CHECK(written.exit_code == 130);
+    CHECK(written.err == "mpt-train: stopped by SIGINT before the end\n");
+    CHECK_THAT(written.out, Catch::StartsWith("schö"));
+
+    REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+    const int held = open((folder / "pipe").c_str(), O_RDWR);  // nothing comes, and no end
+    Process reading(folder.path(), {"translate", "--checkpoint", models().pairs.string(), "--threads", "1"},
+                    {.input = folder / "pipe"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    reading.signal(SIGTERM);
+    const Finished read = reading.wait();
+    close(held);
+    CHECK(read.exit_code == 143);
+    CHECK(read.err == "mpt-train: stopped by SIGTERM before the end\n");
 }
 
 TEST_CASE("a checkpoint may be a run, a checkpoint or its weights") {
