@@ -6,6 +6,7 @@
 #include "config/numbers.h"
 #include "config/suggest.h"
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace mpt::app {
 namespace {
@@ -70,6 +71,14 @@ double real_of(const std::string& option, const std::string& text, double min, d
         throw Error(ExitCode::kUsage, option + " '" + text + "': numbers from " + print_real(min) + " to " +
                                           print_real(max) + " are accepted");
     return *value;
+}
+
+void print_line(const std::string& text) {
+    std::fputs((printable(text) + "\n").c_str(), stdout);
+}
+
+void tell(const std::string& text) {
+    std::fputs(("mpt-train: " + printable(text) + "\n").c_str(), stderr);
 }
 
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments) {

@@ -25,6 +25,10 @@ struct ConfigOptions {
 std::int64_t whole_of(const std::string& option, const std::string& text, std::int64_t min, std::int64_t max);
 double real_of(const std::string& option, const std::string& text, double min, double max);
 
+// A line on standard output, on standard error: what would break it or steer a terminal is written out.
+void print_line(const std::string& text);
+void tell(const std::string& text);  // with "mpt-train: " in front
+
 enum class Parsed { kRun, kHelpShown };
 // Throws Error(kUsage), one line with the nearest option.
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments);

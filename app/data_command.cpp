@@ -38,8 +38,8 @@ OpenedSource open_split(const RunConfig& config, Split split) {
     SourceOptions options = source_options(config, split);
     options.stop = stop_by_signals();
     OpenedSource opened = open_source(options);
-    if (!opened.warning.empty()) fmt::print("{}\n", printable(opened.warning));
-    for (const std::string& notice : opened.notices) fmt::print("{}\n", notice);
+    if (!opened.warning.empty()) print_line(opened.warning);
+    for (const std::string& notice : opened.notices) print_line(notice);
     const ImageSetInfo& info = opened.source->info();
     fmt::print("{}: {} images as {}, {} classes, {}\n", split == Split::kTrain ? "train" : "test",
                info.num_samples, to_string(info.geometry), info.num_classes, printable(info.origin));
@@ -83,11 +83,11 @@ void check_split(const RunConfig& config, Split split, Faults& all) {
     if (const auto* pictures = dynamic_cast<const PictureSource*>(opened.source.get())) {
         for (const BrokenPicture& broken :
              find_broken(pictures->store(), num_threads(config), stop_by_signals())) {
-            fmt::print("{}\n", broken.message);
+            print_line(broken.message);
             ++own.pictures;
         }
         for (const std::string& fault : pictures->store().checksum_faults(stop_by_signals())) {
-            fmt::print("{}\n", printable(fault));
+            print_line(fault);
             ++own.shards;
         }
     }
@@ -170,7 +170,7 @@ void show_samples(const RunConfig& config, int count, const std::string& folder)
     fs::create_directories(folder);
     const std::string path = (fs::absolute(folder) / "samples.png").lexically_normal().string();
     save_sheet(path, png);
-    fmt::print("{} samples of the first epoch: {}\n", num, path);
+    print_line(fmt::format("{} samples of the first epoch: {}", num, path));
     for (std::size_t row = 0; row < classes.size(); ++row) fmt::print("row {}: {}\n", row + 1, classes[row]);
 }
 
@@ -264,7 +264,11 @@ int data_command(const std::vector<std::string>& arguments) {
     const double seconds = real_of("--seconds", words.seconds, 0.1, 3600);
     const ReadConfig read = words.config.read();
     refuse_idle_words(app, read.config.model.is_text());
-    for (const std::string& warning : read.warnings) fmt::print("warning: {}\n", warning);
+    for (const std::string& warning : read.warnings) print_line("warning: " + warning);
+    if (words.check)
+        for (const auto& [key, limit] : {std::pair("train_limit", read.config.data.train_limit),
+                                         std::pair("eval_limit", read.config.data.eval_limit)})
+            if (limit) fmt::print("data.{} {} is left aside: all of the files is checked\n", key, *limit);
     if (read.config.model.is_text())
         look_at_text(read.config, {words.check, words.bench, words.show, seconds});
     else

@@ -3,7 +3,6 @@
 #include "command_line.h"
 #include "commands.h"
 #include "core/error.h"
-#include "core/printable.h"
 #include "stop_signals.h"
 #include "train/checkpoint_path.h"
 #include "train/evaluator.h"
@@ -22,16 +21,15 @@ int eval_command(const std::vector<std::string>& arguments) {
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     if (checkpoint.empty()) throw Error(ExitCode::kUsage, "--checkpoint PATH is missing");
     const FoundCheckpoint found = find_checkpoint(checkpoint);
-    for (const std::string& notice : found.notices) fmt::print(stderr, "mpt-train: {}\n", notice);
+    for (const std::string& notice : found.notices) tell(notice);
     const ReadConfig read =
         config.config.empty() ? config_of_checkpoint(found.path, config.overrides()) : config.read();
     const StopFlag& stop = catch_stop_signals("in the evaluation");
     std::vector<std::string> notices;
     const auto evaluation = evaluate_checkpoint(read.config, found.path.string(), &stop, &notices);
-    for (const std::string& notice : notices)
-        fmt::print(stderr, "mpt-train: warning: {}\n", printable(notice));
+    for (const std::string& notice : notices) tell("warning: " + notice);
     if (!evaluation) {
-        fmt::print(stderr, "mpt-train: evaluation stopped\n");
+        tell("evaluation stopped");
         return 128 + stop.asked();
     }
     fmt::print("{}\n", print(*evaluation));

@@ -91,7 +91,7 @@ int generate_command(const std::vector<std::string>& arguments) {
     std::signal(SIGPIPE, SIG_DFL);  // `| head` ends it quietly
     const TextModel model = open_text_model(
         {options.checkpoint, options.config.config, options.config.overrides(), ModelType::kGpt});
-    for (const std::string& notice : model.notices) fmt::print(stderr, "mpt-train: {}\n", notice);
+    for (const std::string& notice : model.notices) tell(notice);
     const Tokenizer& tokenizer = *model.tokenizers.target;
     const TokenIds prompt = prompt_tokens(options, tokenizer);
     const std::unique_ptr<GptGenerator> generator = load_generator(model, drop);

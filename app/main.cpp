@@ -13,9 +13,10 @@
 #include <sstream>
 #include <system_error>
 
+#include "command_line.h"
 #include "commands.h"
+#include "config/faults.h"
 #include "core/error.h"
-#include "core/printable.h"
 #include "stop_signals.h"
 
 namespace {
@@ -51,12 +52,15 @@ int dispatch(std::vector<std::string> words) {
     return mpt::app::train_command(words);
 }
 
-// One line on stderr for each fault, and the exit code.
 int report(const std::string& text, int code) {
-    std::istringstream lines(mpt::printable_lines(text));
-    for (std::string line; std::getline(lines, line);)
-        std::fputs(("mpt-train: " + line + "\n").c_str(), stderr);
+    mpt::app::tell(text);
     return code;
+}
+
+int report(const mpt::ConfigFaults& faults) {
+    std::istringstream lines(faults.what());
+    for (std::string line; std::getline(lines, line);) mpt::app::tell(line);
+    return static_cast<int>(faults.code());
 }
 
 // A reader that went away (`| head`) is no failure; a full disk is.
@@ -102,17 +106,17 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // `| head` must not end a run
     std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), as a full disk is
     share_heap_if_limited();
+    mpt::app::catch_stop_signals("before the end");
     try {
         return check_output(dispatch({argv + 1, argv + argc}));
     } catch (const mpt::Stopped& stopped) {
         const int signal = mpt::app::work_until_asked().asked();
-    mpt::app::catch_stop_signals("before the end");
         return report(stopped.what() + std::string(signal == SIGTERM ? " (SIGTERM)" : " (SIGINT)"),
                       128 + signal);
+    } catch (const mpt::ConfigFaults& faults) {
+        return report(faults);
     } catch (const mpt::Error& error) {
-        // A file's name may hold a line end; what is told of data is one line.
-        const bool one_line = error.code() == mpt::ExitCode::kData;
-        return report(one_line ? mpt::printable(error.what()) : error.what(), static_cast<int>(error.code()));
+        return report(error.what(), static_cast<int>(error.code()));
     } catch (const std::filesystem::filesystem_error& error) {
         return report(error.path1().string() + ": cannot be used: " + error.code().message(),
                       static_cast<int>(mpt::ExitCode::kUsage));

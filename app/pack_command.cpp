@@ -57,7 +57,7 @@ int pack_command(const std::vector<std::string>& arguments) {
     options.empty_classes = words.allow_empty ? EmptyClasses::kAllow : EmptyClasses::kError;
     options.num_threads = cpu::num_usable_cores();
     for (const PackReport& report : pack_folder(options, stop_by_signals())) {
-        for (const std::string& notice : report.notices) fmt::print(stderr, "mpt-train: {}\n", notice);
+        for (const std::string& notice : report.notices) tell(notice);
         fmt::print("{}: {} pictures in {} shards, {:.1f} MB\n", report.split, report.num_pictures,
                    report.num_shards, static_cast<double>(report.bytes) / 1e6);
     }

@@ -26,7 +26,7 @@ std::vector<ReportPicture> pictures_of(const std::vector<RunRecord>& runs) {
             const RunConfig config = read_config((run.folder / "config.yaml").string()).config;
             pictures.push_back({run.name, "memory", memory_picture(config, run.name)});
         } catch (const Error& error) {
-            fmt::print(stderr, "mpt-train: {}: no picture of its memory: {}\n", run.name, error.what());
+            tell(fmt::format("{}: no picture of its memory: {}", run.name, error.what()));
         }
     }
     return pictures;
@@ -87,7 +87,8 @@ int report_command(const std::vector<std::string>& arguments) {
     std::ofstream file(out, std::ios::binary | std::ios::trunc);
     file << page;
     if (!file.flush()) throw Error(ExitCode::kResource, out + ": cannot be written");
-    fmt::print("{}: {} run{}, {} KiB\n", out, runs.size(), runs.size() == 1 ? "" : "s", page.size() / 1024);
+    print_line(fmt::format("{}: {} run{}, {} KiB", out, runs.size(), runs.size() == 1 ? "" : "s",
+                           page.size() / 1024));
     return 0;
 }
 

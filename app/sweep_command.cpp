@@ -12,6 +12,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "metrics/json_lines.h"
 #include "report/sweep_table.h"
 #include "stop_signals.h"
@@ -155,8 +156,8 @@ void say(const Sweep& sweep, const SweepRow& row) {
     if (row.per_second) text += fmt::format(", {:.5g} {}/s", *row.per_second, row.unit);
     if (row.loss) text += fmt::format(", loss {:.5g}", *row.loss);
     if (row.top1) text += fmt::format(", top1 {:.2f} %", 100 * *row.top1);
-    fmt::print("[{}/{}] {}, {:.0f} MiB, {:.1f} s\n", row.index + 1, sweep.points.size(), text, row.peak_mib,
-               row.seconds);
+    print_line(fmt::format("[{}/{}] {}, {:.0f} MiB, {:.1f} s", row.index + 1, sweep.points.size(), text,
+                           row.peak_mib, row.seconds));
     std::fflush(stdout);
 }
 
@@ -167,8 +168,8 @@ void finish(const Sweep& sweep, SweepMetric metric) {
     write_text(sweep.out / "sweep.json", json(sweep.axes, rows, metric));
     write_text(sweep.out / "sweep.md", markdown(sweep.axes, rows, metric));
     write_text(sweep.out / "sweep.svg", plot(sweep.axes, rows, metric));
-    fmt::print("\n{}\n{}: rows.jsonl sweep.csv sweep.json sweep.md sweep.svg\n",
-               markdown(sweep.axes, rows, metric), sweep.out.string());
+    fmt::print("\n{}\n", printable_lines(markdown(sweep.axes, rows, metric)));
+    print_line(sweep.out.string() + ": rows.jsonl sweep.csv sweep.json sweep.md sweep.svg");
 }
 
 // A combination may be at fault, and its row says so; when the first ones all are, the command is.
@@ -227,7 +228,7 @@ int sweep_command(const std::vector<std::string>& arguments) {
     Sweep sweep = sweep_of(options);
     if (options.dry_run) {
         for (std::size_t i = 0; i < sweep.points.size(); ++i)
-            fmt::print("{}\n", folder_of(i, sweep.axes, sweep.points[i]));
+            print_line(folder_of(i, sweep.axes, sweep.points[i]));
         return 0;
     }
     open_directory(sweep, description_of(options, sweep.common[1]));
@@ -240,7 +241,7 @@ int sweep_command(const std::vector<std::string>& arguments) {
         if (sweep.done.contains(i)) continue;
         SweepRow row = run_point(sweep, i, stop);
         if (stop.asked() != 0) {  // the child was asked to stop as well: this row does not count
-            fmt::print(stderr, "mpt-train: sweep stopped; the same command goes on with it\n");
+            tell("sweep stopped; the same command goes on with it");
             return 128 + stop.asked();
         }
         rows.write(to_json(row));

@@ -6,9 +6,10 @@
 #include <cstring>
 #include <span>
 
-#include "config/faults.h"
+#include "command_line.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "dataset/text/token_windows.h"
 #include "dataset/text/tokenizer.h"
 #include "stop_signals.h"
@@ -20,12 +21,12 @@ namespace {
 
 void check_files(const RunConfig& config) {
     const std::vector<std::string> faults = text_faults(config);
-    for (const std::string& fault : faults) fmt::print("{}\n", fault);
+    for (const std::string& fault : faults) print_line(fault);
     if (!faults.empty())
         throw Error(ExitCode::kData, fmt::format("{} faults in the text data, listed on standard output; "
                                                  "mend the files",
                                                  faults.size()));
-    for (const std::string& oddity : text_oddities(config)) fmt::print("{}\n", oddity);
+    for (const std::string& oddity : text_oddities(config)) print_line(oddity);
 }
 
 // One sequence of a batch, without its padding.
@@ -42,7 +43,7 @@ void print_sequence(const char* what, const TokenIds& ids, const Tokenizer* toke
     std::string numbers;
     for (const TokenId id : ids) numbers += " " + std::to_string(id);
     fmt::print("  {}, {} tokens:{}\n", what, ids.size(), numbers);
-    if (tokenizer != nullptr) fmt::print("  {}, text: '{}'\n", what, one_line(tokenizer->decode(ids)));
+    if (tokenizer != nullptr) fmt::print("  {}, text: '{}'\n", what, printable(tokenizer->decode(ids)));
 }
 
 void show_pair(const MicroBatch& batch, std::int64_t row, const RunTokenizers& tokenizers) {
@@ -106,9 +107,9 @@ void look_at_text(const RunConfig& config, const TextDataWords& words) {
     const std::unique_ptr<RunData> data = open_data(config);
     const std::vector<std::string> findings = data->findings();
     for (const std::string& warning : data->warnings)
-        if (std::ranges::find(findings, warning) == findings.end()) fmt::print("warning: {}\n", warning);
-    fmt::print("{}\n", data->summary());
-    for (const std::string& finding : findings) fmt::print("{}\n", finding);
+        if (std::ranges::find(findings, warning) == findings.end()) print_line("warning: " + warning);
+    print_line(data->summary());
+    for (const std::string& finding : findings) print_line(finding);
     if (words.check)
         fmt::print("{}\n", is_made_up(config.data) ? "nothing to check: there are no files" : "0 faults");
     if (words.show > 0) show_samples(*data, words.show);

@@ -113,10 +113,10 @@ int train_command(const std::vector<std::string>& arguments) {
     if (request.config.debug.profile > 0) request.machine = measured_machine(request.config);
     const TrainResult result = train(request);
     if (result.signal == 0) {
-        if (!result.message.empty()) fmt::print("{}\n", result.message);
+        if (!result.message.empty()) print_line(result.message);
         return 0;
     }
-    fmt::print(stderr, "mpt-train: {}\n", result.message);
+    tell(result.message);
     return 128 + result.signal;
 }
 

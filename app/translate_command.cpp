@@ -117,7 +117,7 @@ int translate_command(const std::vector<std::string>& arguments) {
     if (parse(app, arguments) == Parsed::kHelpShown) return 0;
     std::signal(SIGPIPE, SIG_DFL);  // `| head` ends it quietly
     const TextModel model = open_model(options);
-    for (const std::string& notice : model.notices) fmt::print(stderr, "mpt-train: {}\n", notice);
+    for (const std::string& notice : model.notices) tell(notice);
     LineTranslator translator(model);
     std::ios::sync_with_stdio(false);
     // What somebody types is answered at once.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/error.h"
+#include "core/printable.h"
 
 namespace mpt {
 namespace {
@@ -14,12 +14,12 @@ constexpr std::size_t kMaxQuoted = 80;
 }  // namespace
 
 std::string Faults::line_of(const Place& place, std::string_view key, std::string_view what) const {
-    std::string line = one_line(sources_.at(static_cast<std::size_t>(place.source)));
+    std::string line = sources_.at(static_cast<std::size_t>(place.source));
     if (place.source == 0 && place.line > 0)
         line += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
     line += ": ";
-    if (!key.empty()) line += one_line(key) + ": ";
-    return line.append(what);
+    if (!key.empty()) line.append(key).append(": ");
+    return printable(line.append(what));
 }
 
 void Faults::add(const Place& place, std::string_view key, std::string_view what) {
@@ -51,39 +51,21 @@ void Faults::throw_if_any() const {
     std::size_t num_told = 0;
     for (const Fault& fault : in_order(faults_)) {
         if (num_told == kMaxFaults) {
-            message += "\n" + one_line(sources_.front()) + ": and " +
+            message += "\n" + printable(sources_.front()) + ": and " +
                        std::to_string(faults_.size() - num_told) + " more faults";
             break;
         }
         if (num_told++ > 0) message += "\n";
         message += fault.line;
     }
-    throw Error(ExitCode::kUsage, message);
-}
-
-std::string one_line(std::string_view text) {
-    constexpr std::string_view kHex = "0123456789abcdef";
-    std::string line;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '\n') {
-            line += "\\n";
-        } else if (c == '\t') {
-            line += "\\t";
-        } else if (byte < 0x20 || byte == 0x7f) {
-            line += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-        } else {
-            line += c;
-        }
-    }
-    return line;
+    throw ConfigFaults(message);
 }
 
 std::string quoted(std::string_view text) {
-    if (text.size() <= kMaxQuoted) return "'" + one_line(text) + "'";
+    if (text.size() <= kMaxQuoted) return "'" + printable(text) + "'";
     std::size_t end = kMaxQuoted;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0u) == 0x80u) --end;  // whole characters
-    return "'" + one_line(text.substr(0, end)) + "...'";
+    return "'" + printable(text.substr(0, end)) + "...'";
 }
 
 }  // namespace mpt

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
+
 namespace mpt {
 
 // Where a text stood: line and column (from 1; 0: unknown) of source 0, the file, or of --set number
@@ -13,6 +15,12 @@ struct Place {
     int source = 0;
     int line = 0;
     int column = 0;
+};
+
+// Several faults, a line each, and each printable. Every other Error is one line, whatever names it holds.
+class ConfigFaults : public Error {
+  public:
+    explicit ConfigFaults(const std::string& lines) : Error(ExitCode::kUsage, lines) {}
 };
 
 class Faults {
@@ -25,7 +33,7 @@ class Faults {
     void warn(const Place& place, std::string_view key, std::string_view what);
     std::size_t size() const { return faults_.size(); }
     std::vector<std::string> warnings() const;
-    // Throws Error(kUsage) with the faults in the order of their places, if there are any.
+    // Throws ConfigFaults with the faults in the order of their places, if there are any.
     void throw_if_any() const;
 
   private:
@@ -41,9 +49,7 @@ class Faults {
     std::vector<Fault> warnings_;
 };
 
-// Text of the user's as it may stand in a one-line message: control characters escaped, long text clipped.
-std::string one_line(std::string_view text);
-// The same between single quotes.
+// Text of the user's between single quotes as it may stand in a message: printable, and not too long.
 std::string quoted(std::string_view text);
 
 }  // namespace mpt

@@ -14,6 +14,7 @@
 #include "config/unknown_key.h"
 #include "config/yaml_tree.h"
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace mpt {
 namespace {
@@ -170,7 +171,7 @@ std::string run_name_of(const std::string& source) {
 }
 
 [[noreturn]] void fail_to_read(const std::string& path, const std::string& why) {
-    throw Error(ExitCode::kUsage, one_line(path) + ": " + why);
+    throw Error(ExitCode::kUsage, printable(path) + ": " + why);
 }
 
 struct FileText {
@@ -252,7 +253,7 @@ std::string find_config(const std::string& name) {
     for (fs::directory_iterator file("configs", error), end; !error && file != end; file.increment(error))
         if (file->path().extension() == ".yaml") known.push_back(file->path().stem().string());
     const std::optional<std::string> close = nearest(fs::path(name).stem().string(), known);
-    throw Error(ExitCode::kUsage, one_line(name) + ": no such config; tried " + one_line(joined(places)) +
+    throw Error(ExitCode::kUsage, printable(name) + ": no such config; tried " + printable(joined(places)) +
                                       (close ? "; did you mean " + *close + "?" : ""));
 }
 

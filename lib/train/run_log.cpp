@@ -2,22 +2,35 @@
 
 #include <fmt/core.h>
 
+#include "core/printable.h"
 #include "metrics/event_rows.h"
 
 namespace mpt {
 
 void RunLog::say(const std::string& text) {
+    say_lines(printable(text));
+}
+
+void RunLog::say_lines(const std::string& text) {
     console_.line(text);
     file_.info(text);
 }
 
 void RunLog::note(const std::string& text) {
-    file_.info(text);
+    file_.info(printable(text));
 }
 
 void RunLog::warn(const std::string& text) {
-    console_.line("warning: " + text);
-    file_.warn(text);
+    console_.line("warning: " + printable(text));
+    warn_quietly(text);
+}
+
+void RunLog::warn_quietly(const std::string& text) {
+    file_.warn(printable(text));
+}
+
+void RunLog::error(const std::string& text) {
+    file_.error(printable(text));
 }
 
 void RunLog::write(const TrainRow& row, const Progress& progress) {
@@ -44,7 +57,8 @@ void RunLog::write(const SummaryRow& row) {
                                    unit, print_rate(row.per_sec_mean));
     if (row.evaluation) text += "; " + print(*row.evaluation);
     say(text);
-    if (!row.checkpoint.empty()) say("checkpoint: " + row.checkpoint);
+    if (!row.checkpoint.empty())  // the log has it since it was saved
+        console_.line("checkpoint: " + printable(row.checkpoint));
     if (!row.best_checkpoint.empty())
         say(fmt::format("best {}: {} at update {}: {}", row.best_metric, row.best.value_or(0), row.best_step,
                         row.best_checkpoint));

@@ -24,11 +24,13 @@ class RunLog {
         events_ = std::make_unique<EventFile>(folder, first_step);
     }
 
-    void say(const std::string& text);   // console and log
-    void note(const std::string& text);  // log only
-    void warn(const std::string& text);  // both
-    void warn_quietly(const std::string& text) { file_.warn(text); }
-    void error(const std::string& text) { file_.error(text); }  // the caller prints it on stderr
+    // Names of others are written out so that each of these is one line.
+    void say(const std::string& text);        // console and log
+    void say_lines(const std::string& text);  // the same of several lines
+    void note(const std::string& text);       // log only
+    void warn(const std::string& text);       // both
+    void warn_quietly(const std::string& text);
+    void error(const std::string& text);  // the caller prints it on stderr
 
     void write(const TrainRow& row, const Progress& progress);
     void write(const EvaluationRow& row);

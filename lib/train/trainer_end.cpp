@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/printable.h"
 #include "train/trainer_state.h"
 
 namespace mpt {
@@ -109,7 +108,7 @@ void Trainer::record_failure(const Error& error) {
     if (!log_) return;
     try {
         log_->end_bar();
-        log_->error(error.code() == ExitCode::kData ? printable(error.what()) : error.what());
+        log_->error(error.what());
         log_->write(summary(error.code() == ExitCode::kDivergence ? "diverged" : "failed", error.what()));
     } catch (const Error&) {  // the disk is full: the first error says so
     }

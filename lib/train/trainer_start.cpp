@@ -139,17 +139,17 @@ void Trainer::announce() {
     log_->say("data: " + data_->summary());
     log_->say(fmt::format("{} updates an epoch, {} in all, {}, {} threads", d.updates_per_epoch,
                           d.total_updates, batch_words(config_), num_threads(config_)));
-    log_->say(program_->precision_summary());
+    log_->say_lines(program_->precision_summary());
     log_->say(program_->decay_summary());
     if (bleu_) log_->say(bleu_->summary());
     const std::string memory = print(program_->memory());
-    log_->say(memory.substr(0, memory.find_last_not_of('\n') + 1));
+    log_->say_lines(memory.substr(0, memory.find_last_not_of('\n') + 1));
     if (config_.debug.dump_graph) {
         replace_file(directory_.graph(), program_->graph_text());
         replace_file(directory_.plan(), program_->plan_text());
         log_->say("graphs and plan: " + directory_.graph().string() + ", " + directory_.plan().string());
     }
-    if (!start_line_.empty()) log_->say(start_line_);
+    if (!start_line_.empty()) log_->say_lines(start_line_);
 }
 
 // What the weights mean something only with goes into every checkpoint.

@@ -103,6 +103,9 @@ TEST_CASE("H49: redirected output is plain lines, whatever the terminal says; ev
                                      Catch::Contains("checkpoint: " + output + "/checkpoints/step-00000004"));
         const auto summary = test::rows_of(output, "summary").at(0);
         CHECK(summary["checkpoint"].get<std::string>() == output + "/checkpoints/step-00000004");
+        const std::string log = test::file_text(output + "/log.txt"), line = "checkpoint: " + output;
+        CHECK(log.find(line) != std::string::npos);
+        CHECK(log.find(line) == log.rfind(line));  // once
         if (setting != "TERM=xterm") continue;
         const test::Finished evaluated = call(folder, {"eval", "--config", output + "/config.yaml",
                                                        "--checkpoint", output + "/checkpoints/best"});

@@ -132,6 +132,34 @@ TEST_CASE("class names that no checkpoint could hold are refused at the start") 
     CHECK(refused.exit_code == 3);
     CHECK_THAT(refused.err, Catch::Contains("the name of class caf\\xe9 is not UTF-8"));
     CHECK(!fs::exists(folder / "run/metrics.jsonl"));
+TEST_CASE("control characters in names that the user gives are written out in every message") {
+    const ScratchFolder folder;
+    write_classes(folder / "data", {"cat", "dog"}, 3);
+    const auto refused = [&](const std::vector<std::string>& words, int code, const std::string& part) {
+        const Finished finished = Process(folder.path(), words).wait();
+        CAPTURE(words, finished.err);
+        CHECK(finished.exit_code == code);
+        CHECK(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
+        CHECK_THAT(finished.err, Catch::Contains(part));
+        check_clean(finished);
+    };
+    refused({"eval", "--checkpoint", "no\nsuch"}, 5, "/no\\nsuch: there is no such checkpoint");
+    refused({"eval", "--checkpoint", "no\x1b[2Jsuch"}, 5, "/no\\x1b[2Jsuch: there is no such checkpoint");
+    refused({"--config", "no\nsuch"}, 2, "no\\nsuch: no such config");
+    refused({"--no\nsuch"}, 2, "--no\\nsuch");
+    refused({"report", "no\nsuch"}, 3, "no\\nsuch");
+    const std::string odd = (folder / "a\x1b[31m\nb").string();
+    const Finished shown = command(folder, {"data", "--show", "2", "--out", odd});
+    CHECK(shown.exit_code == 0);
+    CHECK_THAT(shown.out, Catch::Contains("a\\x1b[31m\\nb/samples.png\n"));
+    check_clean(shown);
+    const Finished trained = command(folder, {"--output", odd});  // no config holds such a path
+    CHECK(trained.exit_code == 2);
+    CHECK(std::count(trained.err.begin(), trained.err.end(), '\n') == 1);
+    CHECK_THAT(trained.err, Catch::Contains("a\\x1b[31m\\nb: not a text file"));
+    check_clean(trained);
+}
+
 }
 
 TEST_CASE("eval of the command takes a folder with validation pictures alone, and says what is absent") {
