@@ -188,6 +188,7 @@ double resident_mib() {
 // Runs the training stream alone, epoch after epoch, for some seconds.
 void measure(const RunConfig& config, double seconds) {
     const OpenedSource opened = open_split(config, Split::kTrain);
+    catch_stop_signals("before the measurement's end");  // a first batch may take long
     StreamOptions options = training_stream(config, {});
     options.end_epoch = -1;
     options.batching.drop_last = false;  // a batch need not be full to be measured
@@ -254,10 +255,7 @@ void look_at_pictures(const RunConfig& config, const DataWords& words, double se
         for (const Split split : {Split::kTrain, Split::kTest}) check_split(config, split, faults);
     refuse(faults);
     if (words.show > 0) show_samples(config, words.show, words.out.empty() ? "." : words.out);
-    if (words.bench) {
-        catch_stop_signals("before the measurement's end");  // a first batch may take long
-        measure(config, seconds);
-    }
+    if (words.bench) measure(config, seconds);
 }
 
 }  // namespace

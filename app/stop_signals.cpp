@@ -43,6 +43,8 @@ const StopFlag& catch_stop_signals(const char* before) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    if (const int signal = flag.asked(); signal != 0)
+        ask_to_stop(signal);  // nobody will look at it from here
     return flag;
 }
 
