@@ -34,6 +34,7 @@ TrainResult Trainer::run() {
         if (improved || last || is_due(config_.checkpoint.every)) save();
         if (config_.train.early_stop > 0 && state_.best.rounds_since >= config_.train.early_stop) {
             save();
+            check_end();
             return end("early_stop",
                        fmt::format("{} evaluations without improvement", state_.best.rounds_since));
         }
@@ -43,17 +44,25 @@ TrainResult Trainer::run() {
     return end("done", "");
 }
 
+// What a run ends with that must not pass for a result; empty: nothing.
+std::string Trainer::nonfinite_end() const {
+    if (const std::string tensor = first_nonfinite(store_of(*program_)); !tensor.empty())
+        return tensor + " not finite";
+    if (state_.nonfinite_losses > 0) return "a loss that is not finite";
+    const bool judged = !state_.evaluation || std::isfinite(state_.evaluation->loss);
+    return judged ? "" : "a loss of the last evaluation that is not finite";
+}
+
 // A run too short for the divergence rule must not end as if all were well.
 void Trainer::check_end() const {
-    const std::string tensor = first_nonfinite(store_of(*program_));
-    if (state_.nonfinite_losses == 0 && tensor.empty()) return;
+    const std::string what = nonfinite_end();
+    if (what.empty()) return;
     const LossHistory losses = {state_.nonfinite_losses, state_.last_finite_loss, lowest_loss_};
     const NonFinitePlace first = program_->first_nonfinite_place(state_.control.used_loss_scale);
     throw Error(
         ExitCode::kDivergence,
         fmt::format("training diverged: the run ended at update {} with {}; last finite loss {}; {}", step(),
-                    tensor.empty() ? "a loss that is not finite" : tensor + " not finite",
-                    state_.last_finite_loss ? fmt::format("{:.6g}", *state_.last_finite_loss) : "none",
+                    what, state_.last_finite_loss ? fmt::format("{:.6g}", *state_.last_finite_loss) : "none",
                     print(divergence_cause(losses, first), state_.control, losses, first)));
 }
 

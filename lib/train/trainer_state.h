@@ -63,6 +63,7 @@ class Trainer {
     void announce();
     void load_start();
     void keep_meaning();
+    std::string nonfinite_end() const;
     void check_end() const;
     bool finished() const;
     StartedUpdate start_update();

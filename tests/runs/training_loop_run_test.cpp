@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "support/errors.h"
+#include "support/process.h"
 #include "support/small_run.h"
+#include "support/small_text_run.h"
 
 using namespace mpt;
 using test::rows_of;
@@ -107,6 +109,37 @@ TEST_CASE("H36: f32 with an absurd rate stops with exit 4 and never saves what i
     CHECK(rows_of(folder / "run", "train").size() < 100);
     CHECK_THAT(rows_of(folder / "run", "summary").at(0)["reason"].get<std::string>(),
                Catch::Contains("diverged"));
+}
+
+TEST_CASE("H36: finite losses and weights whose last evaluation is not finite are no success") {
+    const test::ScratchFolder folder;
+    test::write_file(folder / "text", test::small_text(40));
+    RunConfig config = test::small_gpt_config(folder / "run", folder / "text");
+    config.train.steps = 1;
+    config.optimizer.lr = 1e38;
+    CHECK_THAT(test::error_of(ExitCode::kDivergence, [&] { test::run(config); }),
+               Catch::Contains("the run ended at update 1 with a loss of the last evaluation") &&
+                   Catch::Contains("last finite loss 3.") && Catch::Contains("optimizer.lr"));
+    CHECK(rows_of(folder / "run", "summary").at(0)["end"] == "diverged");
+    CHECK_THAT(test::file_text(folder / "run/log.txt"),
+               !Catch::Contains("-nan") && Catch::Contains("loss nan"));
+
+    // The same when the rule of early stopping ends it.
+    config.output_dir = (folder / "early").string();
+    config.train.steps = 50;
+    config.train.max_nonfinite = 50;
+    config.train.eval_every = {1, DurationUnit::kUpdates};
+    config.train.early_stop = 1;
+    CHECK_THAT(test::error_of(ExitCode::kDivergence, [&] { test::run(config); }),
+               Catch::Contains("the run ended at update 1 with a loss of the last evaluation"));
+
+    // Its weights evaluate to the same.
+    const test::Finished evaluated =
+        test::Process(folder.path(), {"eval", "--checkpoint", (folder / "run").string()}).wait();
+    CAPTURE(evaluated.out);
+    CHECK(evaluated.exit_code == 4);
+    CHECK_THAT(evaluated.out, Catch::StartsWith("loss nan  perplexity nan"));
+    CHECK_THAT(evaluated.err, Catch::Contains("step-00000001: the evaluation's loss is not finite"));
 }
 
 TEST_CASE("H37: the rate logged is the rate used, across epochs, to the end of the schedule") {
