@@ -26,6 +26,11 @@ void ask_to_stop(int signal) {
     }
     int expected = 0;
     if (!flag.signal.compare_exchange_strong(expected, signal)) _exit(128 + signal);
+    if (const char* answer = flag.answer.load(); answer != nullptr) {
+        say(signal == SIGTERM ? "mpt-train: SIGTERM: " : "mpt-train: SIGINT: ");
+        say(answer);
+        say("\n");
+    }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM: the first asks the run to stop, the second ends the process at once.
+// Ctrl-C and SIGTERM: the first asks the run to stop, and is answered with the flag's line where there is
+// one; the second ends the process at once.
 #pragma once
 
 #include "dataset/stop.h"

@@ -23,7 +23,9 @@ TrainResult Trainer::run() {
             finish_updates();
             return stopped();
         }
-        started_.push_back(start_update());
+        std::optional<StartedUpdate> started = start_update();
+        if (!started) continue;  // to stop
+        started_.push_back(std::move(*started));
         if (!must_wait()) {
             if (started_.size() > 1) finish_update();
             continue;
@@ -78,12 +80,28 @@ bool Trainer::must_wait() const {
            is_due(config_.train.eval_every) || is_due(config_.checkpoint.every);
 }
 
-StartedUpdate Trainer::start_update() {
+// What a signal may cut short from now on is a finished update.
+void Trainer::begin_work() const {
+    if (request_.stop != nullptr)
+        request_.stop->begin_work("stopping after this update (a second signal ends at once)");
+}
+
+// Whether an update that has begun may be left as if it never had: micro-steps change nothing that is saved
+// but running statistics and scales, and before the first update nothing is saved.
+bool Trainer::may_drop_update() const {
+    if (step_ahead() == 0) return true;
+    const VariableTable& table = program_->variables();
+    return table.region_bytes(Region::kStatistics) == 0 && table.region_bytes(Region::kScaling) == 0;
+}
+
+// Nothing when a signal cut it short.
+std::optional<StartedUpdate> Trainer::start_update() {
     StartedUpdate started;
     Update& update = started.update;
     started.begin = now_seconds();
     watch_->begin_update(step_ahead() + 1);
     for (bool more = true; more;) {
+        if (must_stop() && (started.micro_steps.empty() || may_drop_update())) return std::nullopt;
         const FeedItem item = feed_->next();
         MPT_CHECK(item.batch != nullptr, "the data ended before the run");
         const std::int64_t micro_step =
@@ -117,6 +135,7 @@ void Trainer::finish_update() {
     const double now = now_seconds();
     update.seconds = now - std::max(started.begin, finished_at_);
     finished_at_ = now;
+    begin_work();
     record(update);
 }
 

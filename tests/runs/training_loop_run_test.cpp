@@ -215,6 +215,36 @@ TEST_CASE("H35: a stop in the middle saves; the resumed run equals one that was 
                   test::column(rows_of(folder / "stopped", kind), name));
 }
 
+TEST_CASE("H35: a stop within a long update drops it; the resumed run equals one that was not stopped") {
+    const test::ScratchFolder folder;
+    test::write_file(folder / "text", test::small_text(100));
+    RunConfig config = test::small_gpt_config(folder / "straight", folder / "text");
+    config.train.steps = 3;
+    config.train.batch_size = 600;  // one window a micro-step: a second or more an update
+    config.train.accumulate = 600;
+    test::run(config);
+
+    config.output_dir = (folder / "stopped").string();
+    StopFlag flag;
+    std::atomic<bool> over = false;
+    std::thread stopper([&] {
+        const fs::path metrics = folder / "stopped/metrics.jsonl";
+        while (!over && (!fs::exists(metrics) || fs::file_size(metrics) < 100))
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        flag.signal = SIGTERM;
+    });
+    const TrainResult result = test::run(config, {.stop = &flag});
+    over = true;
+    stopper.join();
+    CHECK(result.summary.attempted == 1);  // the second had begun
+    CHECK_THAT(result.message, Catch::Contains("stopped by SIGTERM after update 1; checkpoint"));
+
+    test::run(config, {.resume = ResumeKind::kAuto});
+    CHECK(test::weights_of(folder / "straight", 3) == test::weights_of(folder / "stopped", 3));
+    CHECK(test::column(rows_of(folder / "straight", "train"), "loss") ==
+          test::column(rows_of(folder / "stopped", "train"), "loss"));
+}
+
 TEST_CASE("early stop counts evaluations without improvement") {
     const test::ScratchFolder folder;
     RunConfig config = test::small_config(folder / "run");
