@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "config/key.h"
 #include "config/numbers.h"
 #include "config/suggest.h"
 #include "core/error.h"
@@ -70,6 +71,17 @@ double real_of(const std::string& option, const std::string& text, double min, d
         throw Error(ExitCode::kUsage, option + " '" + text + "': numbers from " + print_real(min) + " to " +
                                           print_real(max) + " are accepted");
     return *value;
+}
+
+void check_value(const std::string& option, const std::string& key, const std::string& value) {
+    Faults faults({option + " " + value});
+    YamlItem item;
+    item.kind = YamlItem::Kind::kScalar;
+    item.text = value;
+    RunConfig config;
+    const Key& found = *find_key(key);
+    found.set(found, Setting{item, "/", faults}, config);
+    faults.throw_if_any();
 }
 
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments) {

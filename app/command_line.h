@@ -25,6 +25,9 @@ struct ConfigOptions {
 std::int64_t whole_of(const std::string& option, const std::string& text, std::int64_t min, std::int64_t max);
 double real_of(const std::string& option, const std::string& text, double min, double max);
 
+// Of an option that stands for a key: throws Error(kUsage) naming the option where the key refuses the value.
+void check_value(const std::string& option, const std::string& key, const std::string& value);
+
 enum class Parsed { kRun, kHelpShown };
 // Throws Error(kUsage), one line with the nearest option.
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments);
