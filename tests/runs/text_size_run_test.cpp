@@ -60,7 +60,7 @@ TEST_CASE("what does not fit below ulimit -v is named: packed text, its tokens, 
         CHECK_THAT(run.err, Catch::Contains(part) && Catch::Contains("limited by ulimit -v") &&
                                 !Catch::Contains("batch_size"));
     };
-    check("type: text, path: a.gz", "a.gz: takes ");
+    check("type: text, path: a.gz", "a.gz: unpacking it takes ");
     write_file(folder / "a.txt", text.substr(0, std::size_t{60} << 20));
     check("type: text, path: a.txt", "a.txt: its tokens take 216 MiB, there is ");
     write_file(folder / "a.bin", "");

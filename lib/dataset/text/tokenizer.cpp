@@ -27,8 +27,9 @@ void reserve(std::string& bytes, std::size_t wanted, const DataFile& file) {
     const AvailableMemory memory = available_memory();
     if (wanted / 2 > static_cast<std::size_t>(memory.bytes) / 2)
         throw Error(ExitCode::kResource,
-                    file.path() + ": takes " + print_bytes(static_cast<std::int64_t>(wanted)) +
-                        (file.is_gzip() ? " or more unpacked" : "") + ", there is " + print(memory) +
+                    file.path() + (file.is_gzip() ? ": unpacking it takes " : ": takes ") +
+                        print_bytes(static_cast<std::int64_t>(wanted)) + (file.is_gzip() ? " or more" : "") +
+                        ", there is " + print(memory) +
                         "; take a smaller file, or write its tokens into shards (data.type: tokens), which "
                         "are not read as a whole");
     bytes.reserve(wanted);
