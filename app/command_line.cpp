@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "config/key.h"
 #include "config/numbers.h"
 #include "config/suggest.h"
 #include "core/error.h"
@@ -79,6 +80,17 @@ void print_line(const std::string& text) {
 
 void tell(const std::string& text) {
     std::fputs(("mpt-train: " + printable(text) + "\n").c_str(), stderr);
+}
+
+void check_value(const std::string& option, const std::string& key, const std::string& value) {
+    Faults faults({option + " " + value});
+    YamlItem item;
+    item.kind = YamlItem::Kind::kScalar;
+    item.text = value;
+    RunConfig config;
+    const Key& found = *find_key(key);
+    found.set(found, Setting{item, "/", faults}, config);
+    faults.throw_if_any();
 }
 
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments) {

@@ -29,6 +29,9 @@ double real_of(const std::string& option, const std::string& text, double min, d
 void print_line(const std::string& text);
 void tell(const std::string& text);  // with "mpt-train: " in front
 
+// Of an option that stands for a key: throws Error(kUsage) naming the option where the key refuses the value.
+void check_value(const std::string& option, const std::string& key, const std::string& value);
+
 enum class Parsed { kRun, kHelpShown };
 // Throws Error(kUsage), one line with the nearest option.
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments);

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "command_line.h"
 #include "commands.h"
 #include "core/error.h"
@@ -33,6 +35,11 @@ int eval_command(const std::vector<std::string>& arguments) {
         return 128 + stop.asked();
     }
     fmt::print("{}\n", print(*evaluation));
+    if (!std::isfinite(evaluation->loss))
+        throw Error(ExitCode::kDivergence,
+                    found.path.string() +
+                        ": the evaluation's loss is not finite: its training diverged; "
+                        "take an earlier checkpoint, or train with a lower optimizer.lr");
     return 0;
 }
 

@@ -45,7 +45,10 @@ void list_gpus() {
 StudyRequest request_of(const PlanOptions& options) {
     StudyRequest request;
     std::vector<std::string> overrides;
-    if (!options.memory.empty()) overrides.push_back("memory.limit=" + options.memory);
+    if (!options.memory.empty()) {
+        check_value("--memory", "memory.limit", options.memory);
+        overrides.push_back("memory.limit=" + options.memory);
+    }
     request.config = options.config.read(std::move(overrides)).config;
     if (!options.gpu.empty()) request.gpu = find_gpu(options.gpu);
     request.num_gpus = static_cast<int>(whole_of("--gpus", options.num_gpus, 1, kMostGpus));

@@ -25,10 +25,19 @@ void ask_to_stop(int signal) {
         _exit(128 + signal);
     }
     int expected = 0;
-    if (flag.signal.compare_exchange_strong(expected, signal)) return;
+    if (flag.signal.compare_exchange_strong(expected, signal)) {
+        if (const char* answer = flag.answer.load(); answer != nullptr) {
+            say(signal == SIGTERM ? "mpt-train: SIGTERM: " : "mpt-train: SIGINT: ");
+            say(answer);
+            say("
+");
+        }
+        return;
+    }
     say("mpt-train: ended at once by a second signal, ");
     say(signal == SIGTERM ? "SIGTERM" : "SIGINT");
-    say("; what was being written is not finished, what was saved before is whole\n");
+    say("; what was being written is not finished, what was saved before is whole
+");
     _exit(128 + signal);
 }
 

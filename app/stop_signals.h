@@ -1,6 +1,6 @@
 // Ctrl-C and SIGTERM, for every command. As long as nothing must be put in order the first one ends the
-// process at once; afterwards it asks the work to end, and the second one ends the process at once. Each says
-// so in a line.
+// process at once; afterwards it asks the work to end and is answered with the flag's line where there is
+// one, and the second one ends the process at once. Each says so in a line.
 #pragma once
 
 #include "dataset/stop.h"

@@ -36,7 +36,7 @@ void declare(CLI::App& app, SweepOptions& options) {
         ->expected(1, -1);
     app.add_option("--out", options.out, "directory of the sweep; a sweep that is there is gone on with")
         ->type_name("DIR");
-    app.add_option("--best", options.best, "compare by throughput, loss, top1 or perplexity")
+    app.add_option("--best", options.best, "compare by throughput, loss, top1, perplexity or bleu")
         ->type_name("METRIC");
     app.add_flag("--again", options.again, "run combinations that failed once more");
     app.add_flag("--dry-run", options.dry_run, "only list the combinations");
@@ -117,6 +117,7 @@ void read_summary(const fs::path& metrics, SweepRow& row) {
         row.loss = number("loss");
         row.top1 = number("top1");
         row.perplexity = number("perplexity");
+        row.bleu = number("bleu");
         row.skipped = static_cast<std::int64_t>(number("skipped").value_or(0));
     }
 }
@@ -156,6 +157,7 @@ void say(const Sweep& sweep, const SweepRow& row) {
     if (row.per_second) text += fmt::format(", {:.5g} {}/s", *row.per_second, row.unit);
     if (row.loss) text += fmt::format(", loss {:.5g}", *row.loss);
     if (row.top1) text += fmt::format(", top1 {:.2f} %", 100 * *row.top1);
+    if (row.bleu) text += fmt::format(", BLEU {:.2f}", *row.bleu);
     print_line(fmt::format("[{}/{}] {}, {:.0f} MiB, {:.1f} s", row.index + 1, sweep.points.size(), text,
                            row.peak_mib, row.seconds));
     std::fflush(stdout);

@@ -43,8 +43,10 @@ void declare(CLI::App& app, TrainOptions& options) {
             ->type_name("[PATH|auto]")
             ->expected(0, 1);
     app.add_flag("--overwrite", options.overwrite, "start anew in a directory that holds a run");
-    app.add_option("--init-from", options.init_from, "start from these weights (checkpoint.init_from)")
-        ->type_name("FILE");
+    app.add_option(
+           "--init-from", options.init_from,
+           "start from these weights: a safetensors file, a checkpoint or a run (checkpoint.init_from)")
+        ->type_name("PATH");
     app.add_flag("--dump-graph", options.dump_graph,
                  "write the graph after every pass that changed it to graph.txt, the plan to plan.txt");
     app.add_option("--profile", options.profile,

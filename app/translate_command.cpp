@@ -39,9 +39,13 @@ void declare(CLI::App& app, TranslateOptions& options) {
 TextModel open_model(const TranslateOptions& options) {
     if (options.checkpoint.empty()) throw Error(ExitCode::kUsage, "--checkpoint PATH is missing");
     std::vector<std::string> overrides = options.config.overrides();
-    if (!options.beam.empty()) overrides.push_back("translation.beam=" + options.beam);
-    if (!options.length_penalty.empty())
-        overrides.push_back("translation.length_penalty=" + options.length_penalty);
+    const auto add = [&](const char* option, const char* key, const std::string& value) {
+        if (value.empty()) return;
+        check_value(option, key, value);
+        overrides.push_back(std::string(key) + "=" + value);
+    };
+    add("--beam", "translation.beam", options.beam);
+    add("--length-penalty", "translation.length_penalty", options.length_penalty);
     return open_text_model(
         {options.checkpoint, options.config.config, std::move(overrides), ModelType::kTransformer});
 }

@@ -8,6 +8,11 @@ cd "$(dirname "$0")/.."
 
 fail() { echo "prepare_text: $1" >&2; exit 1; }
 
+if [[ " $* " == *" --help "* || " $* " == *" -h "* ]]; then
+  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//p}' "$0"
+  exit 0
+fi
+
 wanted=("$@")
 [[ ${#wanted[@]} -gt 0 ]] || wanted=(kjv de-en)
 for part in "${wanted[@]}"; do

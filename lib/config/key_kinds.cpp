@@ -206,6 +206,12 @@ std::optional<std::string> scalar_of(const Key& key, const Setting& setting) {
     return std::nullopt;
 }
 
+bool says_none(const Setting& setting) {
+    const YamlItem& item = setting.item;
+    if (item.kind == YamlItem::Kind::kNull) return item.place.source == 0;
+    return item.kind == YamlItem::Kind::kScalar && (item.text == "none" || item.text == "null");
+}
+
 std::string absolute_path(const std::string& folder, const std::string& path) {
     std::string text = (std::filesystem::path(folder) / path).lexically_normal().string();
     while (text.size() > 1 && text.ends_with('/')) text.pop_back();

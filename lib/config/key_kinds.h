@@ -151,6 +151,8 @@ Key text_key(std::string path, std::string takes, Member member, Parse parse, st
 }
 
 std::string absolute_path(const std::string& folder, const std::string& path);
+// The words none and null, or YAML's null in a file: an empty --set is most often a shell's unset variable.
+bool says_none(const Setting& setting);
 
 template <class Member>
 Key path_key(std::string path, Member member, std::string meaning) {
@@ -164,6 +166,21 @@ Key path_key(std::string path, Member member, std::string meaning) {
     };
     key.print = [member](const RunConfig& config) {
         return member(config).empty() ? std::string() : print_text(member(config));
+    };
+    return key;
+}
+
+// One that need not be given.
+template <class Member>
+Key optional_path_key(std::string path, Member member, std::string meaning) {
+    Key key = path_key(std::move(path), member, std::move(meaning));
+    key.takes = "a path, or none (./none: of that name)";
+    key.default_text = "none";
+    key.set = [member, set = key.set](const Key& self, const Setting& setting, RunConfig& config) {
+        if (says_none(setting))
+            member(config).clear();
+        else
+            set(self, setting, config);
     };
     return key;
 }

@@ -128,14 +128,11 @@ std::vector<Key> data_keys() {
         choice<DataType>(
             "data.type", [](auto& c) -> auto& { return c.data.type; },
             "format of the data; synthetic needs no files"),
-        only_if(
-            with_default(
-                also_called(path_key(
+        only_if(also_called(optional_path_key(
                                 "data.path", [](auto& c) -> auto& { return c.data.path; },
                                 "the data: a folder; of text and pairs a file, of tokens a file or a folder"),
                             {"root", "dir", "folder", "data_dir"}),
-                "none"),
-            "data.type", {"idx", "cifar10", "imagefolder", "shards", "text", "tokens", "parallel"}),
+                "data.type", {"idx", "cifar10", "imagefolder", "shards", "text", "tokens", "parallel"}),
         whole(
             "data.image_size", [](auto& c) -> auto& { return c.data.image_size; },
             {.min = 4, .max = 4096, .unset_word = "auto"},
@@ -368,10 +365,10 @@ std::vector<Key> checkpoint_keys() {
                          "checkpoint.best", [](auto& c) -> auto& { return c.checkpoint.best; },
                          "test metric by which the best checkpoint is kept"),
                      "top1 for resnet, loss for gpt, bleu for transformer"),
-        with_default(path_key(
-                         "checkpoint.init_from", [](auto& c) -> auto& { return c.checkpoint.init_from; },
-                         "a safetensors file with the starting weights"),
-                     "none"),
+        optional_path_key(
+            "checkpoint.init_from", [](auto& c) -> auto& { return c.checkpoint.init_from; },
+            "weights to start from: a safetensors file, a checkpoint, or a run (its best checkpoint, else "
+            "its newest)"),
         on_off(
             "checkpoint.init_partial", [](auto& c) -> auto& { return c.checkpoint.init_partial; },
             "load from init_from what fits and list the rest, instead of refusing"),

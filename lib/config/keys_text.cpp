@@ -5,35 +5,28 @@ namespace mpt {
 
 std::vector<Key> text_data_keys() {
     return {
+        only_if(optional_path_key(
+                    "data.validation_path", [](auto& c) -> auto& { return c.data.validation_path; },
+                    "text, tokens or pairs with tabs to evaluate on, instead of a fraction of path"),
+                "data.type", {"text", "tokens", "parallel"}),
+        only_if(optional_path_key(
+                    "data.source_path", [](auto& c) -> auto& { return c.data.source_path; },
+                    "sentences to translate from, a line each; with target_path instead of path"),
+                "data.type", {"parallel"}),
+        only_if(optional_path_key(
+                    "data.target_path", [](auto& c) -> auto& { return c.data.target_path; },
+                    "their translations, line by line"),
+                "data.type", {"parallel"}),
         only_if(
-            with_default(path_key(
-                             "data.validation_path", [](auto& c) -> auto& { return c.data.validation_path; },
-                             "text, tokens or pairs with tabs to evaluate on, instead of a fraction of path"),
-                         "none"),
-            "data.type", {"text", "tokens", "parallel"}),
-        only_if(
-            with_default(path_key(
-                             "data.source_path", [](auto& c) -> auto& { return c.data.source_path; },
-                             "sentences to translate from, a line each; with target_path instead of path"),
-                         "none"),
+            optional_path_key(
+                "data.validation_source_path", [](auto& c) -> auto& { return c.data.validation_source_path; },
+                "sentences to evaluate on; with validation_target_path"),
             "data.type", {"parallel"}),
-        only_if(with_default(path_key(
-                                 "data.target_path", [](auto& c) -> auto& { return c.data.target_path; },
-                                 "their translations, line by line"),
-                             "none"),
-                "data.type", {"parallel"}),
-        only_if(with_default(path_key(
-                                 "data.validation_source_path",
-                                 [](auto& c) -> auto& { return c.data.validation_source_path; },
-                                 "sentences to evaluate on; with validation_target_path"),
-                             "none"),
-                "data.type", {"parallel"}),
-        only_if(with_default(path_key(
-                                 "data.validation_target_path",
-                                 [](auto& c) -> auto& { return c.data.validation_target_path; },
-                                 "their translations, line by line"),
-                             "none"),
-                "data.type", {"parallel"}),
+        only_if(
+            optional_path_key(
+                "data.validation_target_path", [](auto& c) -> auto& { return c.data.validation_target_path; },
+                "their translations, line by line"),
+            "data.type", {"parallel"}),
         only_if(real(
                     "data.validation_fraction", [](auto& c) -> auto& { return c.data.validation_fraction; },
                     {.min = 0, .max = 1, .above_min = true, .below_max = true},
@@ -43,13 +36,11 @@ std::vector<Key> text_data_keys() {
                     "data.tokenizer", [](auto& c) -> auto& { return c.data.tokenizer; },
                     "auto: characters of a text, gpt2 of tokens, sentencepiece of pairs"),
                 "data.type", {"text", "tokens", "parallel"}),
-        only_if(
-            with_default(path_key(
-                             "data.tokenizer_path", [](auto& c) -> auto& { return c.data.tokenizer_path; },
-                             "gpt2: the folder of encoder.json and vocab.bpe; sentencepiece: a model, else "
-                             "one is learned"),
-                         "none"),
-            "data.type", {"text", "tokens", "parallel"}),
+        only_if(optional_path_key(
+                    "data.tokenizer_path", [](auto& c) -> auto& { return c.data.tokenizer_path; },
+                    "gpt2: the folder of encoder.json and vocab.bpe; sentencepiece: a model, else "
+                    "one is learned"),
+                "data.type", {"text", "tokens", "parallel"}),
         only_if(whole(
                     "data.sentencepiece_size", [](auto& c) -> auto& { return c.data.sentencepiece_size; },
                     {16, 1000000}, "vocabulary of the SentencePiece model that is learned"),

@@ -208,6 +208,22 @@ FileText read_file(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// Whoever names data on the command line means that data: what a file says of made-up data in its place is
+// for the file's own.
+void mean_named_data(const GivenKeys& given, RunConfig& config) {
+    const auto overridden = [&](const char* path) {
+        const auto found = given.places.find(path);
+        return found != given.places.end() && found->second.source > 0;
+    };
+    const bool named = (overridden("data.path") && !config.data.path.empty()) ||
+                       (overridden("data.source_path") && !config.data.source_path.empty());
+    if (named && !overridden("data.if_missing")) config.data.if_missing = IfMissing::kError;
+}
+
+}  // namespace
+
 ReadConfig read_config_text(std::string_view text, const std::string& source, const std::string& folder,
                             const std::vector<std::string>& overrides) {
     std::vector<std::string> sources = {source};
@@ -221,6 +237,7 @@ ReadConfig read_config_text(std::string_view text, const std::string& source, co
     RunConfig& config = reader.config();
     check_together(reader.given(), reader.faults(), config);
     reader.faults().throw_if_any();
+    mean_named_data(reader.given(), config);
     if (config.name.empty()) config.name = run_name_of(source);
     if (config.output_dir.empty())
         config.output_dir = absolute_path(working_directory(), "runs/" + config.name);

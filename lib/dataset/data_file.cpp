@@ -187,10 +187,22 @@ void DataFile::expect_end() {
     }
 }
 
+std::string packed_as(std::span<const std::uint8_t> first_bytes) {
+    const std::string what = looks_like(first_bytes);
+    return what.ends_with("archive") || what.ends_with("data") ? what : "";
+}
+
 std::string looks_like(std::span<const std::uint8_t> first_bytes) {
     std::string_view text(reinterpret_cast<const char*>(first_bytes.data()), first_bytes.size());
     if (text.starts_with("\x1f\x8b")) return "gzip data";
     if (text.starts_with("PK\x03\x04")) return "a zip archive";
+    if (text.starts_with(std::string_view("\xfd"
+                                          "7zXZ\0",
+                                          6)))
+        return "xz data";
+    if (text.size() >= 10 && text.starts_with("BZh") && text.substr(4, 6) == "1AY&SY") return "bzip2 data";
+    if (text.starts_with("\x28\xb5\x2f\xfd")) return "zstd data";
+    if (text.starts_with("7z\xbc\xaf\x27\x1c")) return "a 7z archive";
     if (text.starts_with("\x89PNG")) return "a PNG picture";
     if (text.starts_with("\xff\xd8\xff")) return "a JPEG picture";
     if (text.starts_with("GIF87a") || text.starts_with("GIF89a")) return "a GIF picture";

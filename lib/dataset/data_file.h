@@ -52,5 +52,7 @@ class DataFile {
 
 // What the first bytes look like, for messages: "an HTML page", "gzip data", ...; empty when unknown.
 std::string looks_like(std::span<const std::uint8_t> first_bytes);
+// The same of archives and packed data alone.
+std::string packed_as(std::span<const std::uint8_t> first_bytes);
 
 }  // namespace mpt

@@ -54,6 +54,7 @@ ProgressStyle possible_style(ProgressStyle wanted, std::FILE* out) {
 }
 
 std::string print_loss(double loss) {
+    if (std::isnan(loss)) return "nan";  // its sign means nothing
     return std::abs(loss) < 1e6 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "metrics/console.h"
@@ -50,7 +51,7 @@ std::string_view name_of(Unit unit) {
 }
 
 double perplexity_of(double loss) {
-    return std::exp(loss);
+    return std::isnan(loss) ? std::numeric_limits<double>::quiet_NaN() : std::exp(loss);  // never -nan
 }
 
 std::string print(const EvaluationRow& row) {

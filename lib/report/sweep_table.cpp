@@ -28,6 +28,8 @@ std::optional<double> value_of(const SweepRow& row, SweepMetric metric) {
             return row.top1;
         case SweepMetric::kPerplexity:
             return row.perplexity;
+        case SweepMetric::kBleu:
+            return row.bleu;
     }
     return std::nullopt;
 }
@@ -44,12 +46,14 @@ std::string metric_label(const std::vector<SweepRow>& rows, SweepMetric metric) 
             return "top1";
         case SweepMetric::kPerplexity:
             return "perplexity";
+        case SweepMetric::kBleu:
+            return "BLEU";
     }
     return {};
 }
 
 bool higher_is_better(SweepMetric metric) {
-    return metric == SweepMetric::kThroughput || metric == SweepMetric::kTop1;
+    return metric == SweepMetric::kThroughput || metric == SweepMetric::kTop1 || metric == SweepMetric::kBleu;
 }
 
 std::string number(const std::optional<double>& value, const char* none) {
@@ -76,10 +80,25 @@ Json row_json(const SweepRow& row) {
             {"loss", json_number(row.loss)},
             {"top1", json_number(row.top1)},
             {"perplexity", json_number(row.perplexity)},
+            {"bleu", json_number(row.bleu)},
             {"skipped", row.skipped},
             {"peak_mib", row.peak_mib},
             {"seconds", row.seconds},
             {"folder", row.folder}};
+}
+
+// The scores that a model of this kind has: a column each, where any row has it.
+struct Score {
+    const char* name;
+    std::optional<double> SweepRow::*value;
+};
+std::vector<Score> scores_of(const std::vector<SweepRow>& rows) {
+    std::vector<Score> scores;
+    for (const Score& score : {Score{"loss", &SweepRow::loss}, Score{"top1", &SweepRow::top1},
+                               Score{"perplexity", &SweepRow::perplexity}, Score{"bleu", &SweepRow::bleu}})
+        if (std::ranges::any_of(rows, [&](const SweepRow& row) { return (row.*score.value).has_value(); }))
+            scores.push_back(score);
+    return scores;
 }
 
 std::string quoted(const std::string& text) {
@@ -115,7 +134,9 @@ SweepMetric sweep_metric(const std::string& word) {
     if (word == "loss") return SweepMetric::kLoss;
     if (word == "top1") return SweepMetric::kTop1;
     if (word == "perplexity") return SweepMetric::kPerplexity;
-    throw Error(ExitCode::kUsage, "--best " + word + ": throughput, loss, top1 and perplexity are possible");
+    if (word == "bleu") return SweepMetric::kBleu;
+    throw Error(ExitCode::kUsage,
+                "--best " + word + ": throughput, loss, top1, perplexity and bleu are possible");
 }
 
 std::optional<std::size_t> best_row(const std::vector<SweepRow>& rows, SweepMetric metric) {
@@ -148,6 +169,7 @@ SweepRow sweep_row(const std::string& json_line) {
     row.loss = number_at(json, "loss");
     row.top1 = number_at(json, "top1");
     row.perplexity = number_at(json, "perplexity");
+    row.bleu = number_at(json, "bleu");
     row.skipped = json.at("skipped").get<std::int64_t>();
     row.peak_mib = json.at("peak_mib").get<double>();
     row.seconds = json.at("seconds").get<double>();
@@ -158,12 +180,15 @@ SweepRow sweep_row(const std::string& json_line) {
 std::string csv(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
     std::string text;
     for (const SweepAxis& axis : axes) text += quoted(axis.key) + ",";
-    text += "status,per_second,unit,loss,top1,perplexity,skipped,peak_mib,seconds,folder,reason\n";
+    const std::vector<Score> scores = scores_of(rows);
+    text += "status,per_second,unit,";
+    for (const Score& score : scores) text += score.name + std::string(",");
+    text += "skipped,peak_mib,seconds,folder,reason\n";
     for (const SweepRow& row : rows) {
         for (const std::string& value : row.point) text += quoted(value) + ",";
-        text += fmt::format("{},{},{},{},{},{},{},{:.1f},{:.2f},{},{}\n", name_of(row.status),
-                            number(row.per_second, ""), row.unit, number(row.loss, ""), number(row.top1, ""),
-                            number(row.perplexity, ""), row.skipped, row.peak_mib, row.seconds,
+        text += fmt::format("{},{},{},", name_of(row.status), number(row.per_second, ""), row.unit);
+        for (const Score& score : scores) text += number(row.*score.value, "") + ",";
+        text += fmt::format("{},{:.1f},{:.2f},{},{}\n", row.skipped, row.peak_mib, row.seconds,
                             quoted(row.folder), quoted(row.reason));
     }
     return text;
@@ -186,16 +211,23 @@ std::string markdown(const std::vector<SweepAxis>& axes, const std::vector<Sweep
         rule += "---|";
     }
     const std::string rate = metric_label(rows, SweepMetric::kThroughput);
-    std::string text = head + " status | " + rate + " | loss | top1 | perplexity | peak MiB | s |\n" + rule +
-                       "---|---|---|---|---|---|---|\n";
+    head += " status | " + rate + " |";
+    rule += "---|---|";
+    const std::vector<Score> scores = scores_of(rows);
+    for (const Score& score : scores) {
+        head += std::string(" ") + score.name + " |";
+        rule += "---|";
+    }
+    std::string text = head + " peak MiB | s |\n" + rule + "---|---|\n";
     const std::optional<std::size_t> best = best_row(rows, metric);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const SweepRow& row = rows[r];
         text += "|";
         for (const std::string& value : row.point) text += " " + value + " |";
-        text += fmt::format(" {}{} | {} | {} | {} | {} | {:.0f} | {:.1f} |\n", name_of(row.status),
-                            best == r ? " (best)" : "", number(row.per_second, "-"), number(row.loss, "-"),
-                            number(row.top1, "-"), number(row.perplexity, "-"), row.peak_mib, row.seconds);
+        text += fmt::format(" {}{} | {} |", name_of(row.status), best == r ? " (best)" : "",
+                            number(row.per_second, "-"));
+        for (const Score& score : scores) text += " " + number(row.*score.value, "-") + " |";
+        text += fmt::format(" {:.0f} | {:.1f} |\n", row.peak_mib, row.seconds);
     }
     for (const SweepRow& row : rows)
         if (row.status != SweepStatus::kOk)

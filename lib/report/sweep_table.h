@@ -19,15 +19,15 @@ struct SweepRow {
     SweepStatus status = SweepStatus::kOk;
     std::string reason;  // why not ok, one line
     std::string unit;    // images or tokens
-    std::optional<double> per_second, loss, top1, perplexity;
+    std::optional<double> per_second, loss, top1, perplexity, bleu;
     std::int64_t skipped = 0;
     double peak_mib = 0;  // of the child process
     double seconds = 0;
     std::string folder;
 };
 
-// What the rows are compared by: throughput (higher), loss or perplexity (lower), top1 (higher).
-enum class SweepMetric { kThroughput, kLoss, kTop1, kPerplexity };
+// What the rows are compared by: throughput (higher), loss or perplexity (lower), top1 or bleu (higher).
+enum class SweepMetric { kThroughput, kLoss, kTop1, kPerplexity, kBleu };
 SweepMetric sweep_metric(const std::string& word);  // throws Error(kUsage)
 // Index into rows of the best ok one; none when there is none.
 std::optional<std::size_t> best_row(const std::vector<SweepRow>& rows, SweepMetric metric);

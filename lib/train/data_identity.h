@@ -7,7 +7,7 @@ namespace mpt {
 
 struct SampleSet {
     std::int64_t num_samples = 0;   // 0: not known
-    std::uint64_t fingerprint = 0;  // of names and classes, in order; 0: not known
+    std::uint64_t fingerprint = 0;  // names and classes, or tokens, in order; 0: not known
 };
 
 struct DataIdentity {

@@ -31,6 +31,7 @@ struct Pairs {
     PairSpecials specials;
     std::int64_t vocabulary = 0;
     std::string origin;
+    bool is_synthetic = false;
     double characters_per_target = 0, bytes_per_target = 0;
     std::vector<std::string> warnings, findings;
 };
@@ -53,6 +54,7 @@ PairTokens synthetic_pairs(std::int64_t count, std::int64_t length, std::int64_t
 Pairs make_synthetic(const RunConfig& config) {
     Pairs pairs;
     pairs.origin = "synthetic";
+    pairs.is_synthetic = true;
     pairs.vocabulary = config.model.vocabulary_size.value_or(kSyntheticVocabulary);
     pairs.specials = {0, 2, 3};
     const std::int64_t length =
@@ -192,8 +194,8 @@ Pairs open_pairs(const RunConfig& config, std::shared_ptr<const Tokenizer> train
         throw Error(ExitCode::kData, first +
                                          ": there is no such file; data/README.md says where the data of "
                                          "the shipped configs comes from (scripts/prepare_text.sh makes "
-                                         "data/kjv and data/de-en), data.if_missing: synthetic trains on "
-                                         "random tokens");
+                                         "data/kjv and data/de-en; Multi30k and WMT14 must be fetched), "
+                                         "data.if_missing: synthetic trains on random tokens");
     Pairs pairs = make_synthetic(config);
     pairs.warnings = {(first.empty() ? "data.path is not set" : first + ": not there") +
                       "; using random sentence pairs: a loss on them means nothing"};
@@ -336,7 +338,10 @@ std::vector<std::string> PairRunData::findings() const {
 }
 
 DataIdentity PairRunData::identity() const {
-    return {{state_->pairs.train.num_pairs(), 0}, {}};
+    const Pairs& pairs = state_->pairs;
+    if (pairs.is_synthetic) return {{pairs.train.num_pairs(), 0}, {}};
+    return {{pairs.train.num_pairs(), pairs.train.fingerprint()},
+            {pairs.validation.num_pairs(), pairs.validation.fingerprint()}};
 }
 RunTokenizers PairRunData::tokenizers() const {
     return {state_->pairs.tokenizer, state_->pairs.tokenizer};

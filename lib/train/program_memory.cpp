@@ -2,12 +2,17 @@
 #include <algorithm>
 
 #include "backends/cuda/failures.h"
+#include "core/available_memory.h"
 #include "core/error.h"
 #include "exec/executor.h"
 #include "train/training_program.h"
 #include "train/training_program_state.h"
 
 namespace mpt {
+
+std::int64_t available_memory_bytes() {
+    return available_memory().bytes;
+}
 
 std::int64_t TrainingProgram::available_bytes() const {
     return impl_->device != nullptr ? impl_->device->free_bytes() : available_memory_bytes();
@@ -68,10 +73,6 @@ std::int64_t TrainingProgram::largest_micro_batch(std::int64_t bytes, Recompute 
 
 namespace {
 
-std::string mib(std::int64_t bytes) {
-    return std::to_string(bytes / (1024 * 1024)) + " MiB";
-}
-
 // Images and windows: the fewest micro-steps that divide the batch evenly and fit.
 std::string advice_in_steps(const RunConfig& config, std::int64_t plain, std::int64_t recomputed) {
     const auto accumulate_for = [&](std::int64_t largest) {
@@ -105,7 +106,7 @@ std::string advice_in_tokens(const TrainingProgram::Impl& program, std::int64_t 
 
 void TrainingProgram::Impl::fail_for_memory(const std::string& there, std::int64_t bytes,
                                             const std::string& otherwise) const {
-    const std::string need = "memory: the plan needs " + mib(report.arena_bytes);
+    const std::string need = "memory: the plan needs " + print_bytes(report.arena_bytes);
     const std::int64_t plain = largest_micro_batch(bytes + data.host_bytes, Recompute::kOff);
     const std::int64_t recomputed = largest_micro_batch(bytes + data.host_bytes, Recompute::kBlocks);
     if (plain == 0 && recomputed == 0)
@@ -123,7 +124,7 @@ void TrainingProgram::Impl::fail_for_memory(const std::string& there, std::int64
 void TrainingProgram::Impl::fail_beside_plan(std::int64_t available, const std::string& failure) const {
     const std::string what = failure.substr(0, failure.find(';'));
     fail_for_memory(
-        "there is " + mib(available) + ", too little for it and what comes beside it (" + what + ")",
+        "there is " + print_bytes(available) + ", too little for it and what comes beside it (" + what + ")",
         std::min(available, report.arena_bytes) / 10 * 9, "a smaller model is needed");
 }
 
@@ -134,11 +135,14 @@ void TrainingProgram::check_fits(std::int64_t available_bytes) const {
     const std::int64_t need = impl_->report.arena_bytes;  // the data set is resident already
     if (need <= limit) return;
     const bool limited = limit < available_bytes;
+    const std::string cause = impl_->device == nullptr ? available_memory().limited_by : std::string();
     const std::string there =
-        limited ? "memory.limit allows " + mib(limit) + " of the " + mib(available_bytes) + " that are free"
-                : "there is " + mib(limit);
+        limited ? "memory.limit allows " + print_bytes(limit) + " of the " + print_bytes(available_bytes) +
+                      " that are free"
+                : "there is " + print_bytes(limit) + (cause.empty() ? "" : " (limited by " + cause + ")");
     impl_->fail_for_memory(there, limit,
                            limited && need <= available_bytes ? "raise memory.limit, or take a smaller model"
+                           : !limited && !cause.empty()       ? "raise " + cause + ", or take a smaller model"
                                                               : "a smaller model is needed");
 }
 

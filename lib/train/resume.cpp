@@ -7,6 +7,7 @@
 
 #include "config/read.h"
 #include "core/error.h"
+#include "train/checkpoint_path.h"
 #include "train/checkpoint_store.h"
 
 namespace mpt {
@@ -63,18 +64,21 @@ std::optional<RunConfig> config_of(const Checkpoint& checkpoint) {
 }
 
 // What is known to have changed; empty: nothing.
-std::string changed_samples(const SampleSet& then, const SampleSet& now) {
+std::string changed_samples(const RunConfig& config, const SampleSet& then, const SampleSet& now) {
     if (then.num_samples == 0 || now.num_samples == 0) return "";
     if (then.num_samples != now.num_samples)
         return fmt::format("{} samples then, {} now", then.num_samples, now.num_samples);
     if (then.fingerprint == 0 || now.fingerprint == 0 || then.fingerprint == now.fingerprint) return "";
+    if (config.model.is_text())
+        return fmt::format("{} samples as then, but with other text", now.num_samples);
     return fmt::format("{} samples as then, but some have other names or other classes", now.num_samples);
 }
 
-void note_changed_data(const DataIdentity& then, const DataIdentity& now, std::vector<std::string>* notices) {
-    if (const std::string what = changed_samples(then.training, now.training); !what.empty())
+void note_changed_data(const RunConfig& config, const DataIdentity& then, const DataIdentity& now,
+                       std::vector<std::string>* notices) {
+    if (const std::string what = changed_samples(config, then.training, now.training); !what.empty())
         notices->push_back("the training data is not the checkpoint's: " + what);
-    if (const std::string what = changed_samples(then.validation, now.validation); !what.empty())
+    if (const std::string what = changed_samples(config, then.validation, now.validation); !what.empty())
         notices->push_back("the validation data is not the checkpoint's: " + what +
                            "; the best value so far was measured on the other");
 }
@@ -90,7 +94,7 @@ void check_position(const Checkpoint& checkpoint, const RunConfig& config, const
             fmt::format("{}: stands in the middle of an epoch of {} samples, the data has {}; resume from "
                         "the end of an epoch, or start with checkpoint.init_from",
                         checkpoint.head.path.string(), then.num_samples, now.num_samples));
-    if (const std::string what = changed_samples(then, now); !what.empty())
+    if (const std::string what = changed_samples(config, then, now); !what.empty())
         throw Error(
             ExitCode::kCheckpoint,
             fmt::format("{}: stands in the middle of an epoch over other training data: {}; put them back, "
@@ -163,7 +167,7 @@ StoreView store_of(TrainingProgram& program) {
 TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, const RunConfig& config,
                       const DataIdentity& data, std::vector<std::string>* notices) {
     check_position(checkpoint, config, data.training);
-    note_changed_data(checkpoint.state.data, data, notices);
+    note_changed_data(config, checkpoint.state.data, data, notices);
     read_regions(checkpoint, store_of(program));
     refuse_unusable(store_of(program), checkpoint.head.path / "weights.safetensors");
     program.weights_changed();
@@ -189,13 +193,8 @@ TrainingState restore(TrainingProgram& program, const Checkpoint& checkpoint, co
 }
 
 std::string load_initial_weights(TrainingProgram& program, const RunConfig& config) {
-    const std::string& given = config.checkpoint.init_from;
-    const fs::path path = fs::weakly_canonical(given);
-    if (fs::is_directory(path))
-        read_named_checkpoint(path);
-    else
-        check_named_weights(path);
-    const SafetensorsFile file(weights_file(given, "weights.safetensors"));
+    const FoundCheckpoint found = find_checkpoint(config.checkpoint.init_from);
+    const SafetensorsFile file(weights_file(found.path.string(), "weights.safetensors"));
     const std::vector<FileTensor> tensors = weight_tensors(store_of(program));
     std::string report;
     if (config.checkpoint.init_partial) {
@@ -212,6 +211,7 @@ std::string load_initial_weights(TrainingProgram& program, const RunConfig& conf
         }
         report = fmt::format("weights from {}: {} tensors", file.path().string(), tensors.size());
     }
+    for (const std::string& notice : found.notices) report += "\n  " + notice;
     refuse_unusable(store_of(program), file.path());
     begin_average(program);
     program.weights_changed();

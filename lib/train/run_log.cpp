@@ -6,6 +6,15 @@
 #include "metrics/event_rows.h"
 
 namespace mpt {
+namespace {
+
+// As an evaluation's line prints it.
+std::string print_score(const std::string& metric, double value) {
+    if (metric == "loss") return print_loss(value);
+    return metric == "bleu" ? fmt::format("{:.2f}", value) : fmt::format("{:.2f} %", 100 * value);
+}
+
+}  // namespace
 
 void RunLog::say(const std::string& text) {
     say_lines(printable(text));
@@ -60,7 +69,8 @@ void RunLog::write(const SummaryRow& row) {
     if (!row.checkpoint.empty())  // the log has it since it was saved
         console_.line("checkpoint: " + printable(row.checkpoint));
     if (!row.best_checkpoint.empty())
-        say(fmt::format("best {}: {} at update {}: {}", row.best_metric, row.best.value_or(0), row.best_step,
+        say(fmt::format("best {}: {} at update {}: {}", row.best_metric,
+                        print_score(row.best_metric, row.best.value_or(0)), row.best_step,
                         row.best_checkpoint));
 }
 

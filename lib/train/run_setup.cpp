@@ -1,9 +1,12 @@
 #include "train/run_setup.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <new>
 
 #include "backends/cpu/threads.h"
 #include "backends/cuda/device.h"
+#include "core/available_memory.h"
 #include "core/error.h"
 
 namespace mpt {
@@ -103,7 +106,10 @@ std::int64_t evaluation_batch(const RunConfig& config) {
     return config.train.eval_batch_size.value_or(config.train.micro_batch());
 }
 
-std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained, const AskStop& stop) {
+namespace {
+
+std::unique_ptr<RunData> open_data_of(const RunConfig& config, const TrainedWith& trained,
+                                      const AskStop& stop) {
     switch (config.model.type) {
         case ModelType::kGpt:
             return open_token_data(config, trained.tokenizer);
@@ -113,6 +119,42 @@ std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& t
             break;
     }
     return open_image_data(config, trained, stop);
+}
+
+std::string remedy_of_size(DataType type) {
+    switch (type) {
+        case DataType::kText:
+            return "take a smaller file, or write its tokens into shards (data.type: tokens), which are not "
+                   "read as a whole";
+        case DataType::kTokens:
+            return "take fewer shards";
+        case DataType::kParallel:
+            return "take smaller files";
+        case DataType::kSynthetic:
+            return "lower data.num_samples";
+        case DataType::kIdx:
+        case DataType::kCifar10:
+        case DataType::kImageFolder:
+        case DataType::kShards:
+            break;
+    }
+    return "take fewer pictures";
+}
+
+}  // namespace
+
+std::unique_ptr<RunData> open_data(const RunConfig& config, const TrainedWith& trained, const AskStop& stop) {
+    try {
+        return open_data_of(config, trained, stop);
+    } catch (const std::bad_alloc&) {
+        const DataConfig& data = config.data;
+        const std::string& path = data.path.empty() ? data.source_path : data.path;
+        throw Error(ExitCode::kResource, (path.empty() ? "synthetic data" : path) +
+                                             ": does not fit into memory, there is " +
+                                             print(available_memory()) + "; " + remedy_of_size(data.type));
+    } catch (const std::filesystem::filesystem_error& error) {  // a loop of links, a folder nobody may read
+        throw Error(ExitCode::kData, error.path1().string() + ": cannot be used: " + error.code().message());
+    }
 }
 
 void expect_batches(TrainingProgram& program, const RunData& data, const StreamPosition& start) {

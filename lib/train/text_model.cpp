@@ -55,9 +55,9 @@ void check_type(const TextModel& model, ModelType wanted) {
     const char* use = type == ModelType::kGpt           ? "`mpt-train generate` uses it"
                       : type == ModelType::kTransformer ? "`mpt-train translate` uses it"
                                                         : "it has no text to give";
-    throw Error(ExitCode::kCheckpoint, model.checkpoint.string() + ": is a model of type " +
-                                           std::string(name_of(type)) + ", not " +
-                                           std::string(name_of(wanted)) + "; " + use);
+    throw Error(ExitCode::kUsage, model.checkpoint.string() + ": is a model of type " +
+                                      std::string(name_of(type)) + ", not " + std::string(name_of(wanted)) +
+                                      "; " + use);
 }
 
 InferenceOptions inference_options(const RunConfig& config) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "core/available_memory.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/philox.h"
@@ -31,6 +32,7 @@ struct Tokens {
     std::shared_ptr<const Tokenizer> tokenizer;  // null when only numbers are known
     std::int64_t vocabulary = 0;
     std::string origin;
+    bool is_synthetic = false;
     double characters_per_target = 0, bytes_per_target = 0;  // of the validation part
     std::string warning;
     std::vector<std::string> findings;  // of text
@@ -61,6 +63,7 @@ Tokens make_synthetic(const RunConfig& config, std::int64_t length) {
     Tokens tokens;
     tokens.vocabulary = config.model.vocabulary_size.value_or(kGpt2Vocabulary);
     tokens.origin = "synthetic";
+    tokens.is_synthetic = true;
     const std::int64_t windows = config.data.num_samples;
     tokens.train = synthetic_tokens(windows * length + 1, tokens.vocabulary, config.seed);
     const std::int64_t held_back = std::max<std::int64_t>(windows / 5, 1);
@@ -90,8 +93,21 @@ std::string finding(const char* part, std::string_view text, const Tokens& all, 
     return line;
 }
 
+// A character or byte is a token; of other tokenizers the count is not known before.
+void check_tokens_fit(const Tokenizer& tokenizer, std::string_view text, const std::string& origin) {
+    if (tokenizer.kind() != "bytes" && tokenizer.kind() != "characters") return;
+    const auto count = tokenizer.kind() == "bytes" ? std::ssize(text) : num_characters(text);
+    const std::int64_t need = static_cast<std::int64_t>(count) * static_cast<std::int64_t>(sizeof(TokenId));
+    const AvailableMemory memory = available_memory();
+    if (need > memory.bytes)
+        throw Error(ExitCode::kResource, origin + ": its tokens take " + print_bytes(need) + ", there is " +
+                                             print(memory) +
+                                             "; take a smaller file, or token shards (data.type: tokens)");
+}
+
 // Encodes a part of the text; a failure names the file.
 TokenStream encode_part(const Tokenizer& tokenizer, std::string_view text, const std::string& origin) {
+    check_tokens_fit(tokenizer, text, origin);
     try {
         return TokenStream::from_ids(tokenizer.encode(text));
     } catch (const Error& error) {
@@ -285,7 +301,11 @@ class TokenRunData : public RunData {
                            tokens_.origin);
     }
     std::vector<std::string> findings() const override;
-    DataIdentity identity() const override { return {{tokens_.train.num_tokens(), 0}, {}}; }
+    DataIdentity identity() const override {
+        if (tokens_.is_synthetic) return {{tokens_.train.num_tokens(), 0}, {}};
+        return {{tokens_.train.num_tokens(), tokens_.train.fingerprint()},
+                {tokens_.validation.num_tokens(), tokens_.validation.fingerprint()}};
+    }
     RunTokenizers tokenizers() const override { return {nullptr, tokens_.tokenizer}; }
     double characters_per_target() const override { return tokens_.characters_per_target; }
     double bytes_per_target() const override { return tokens_.bytes_per_target; }

@@ -23,7 +23,9 @@ TrainResult Trainer::run() {
             finish_updates();
             return stopped();
         }
-        started_.push_back(start_update());
+        std::optional<StartedUpdate> started = start_update();
+        if (!started) continue;  // to stop
+        started_.push_back(std::move(*started));
         if (!must_wait()) {
             if (started_.size() > 1) finish_update();
             continue;
@@ -34,6 +36,7 @@ TrainResult Trainer::run() {
         if (improved || last || is_due(config_.checkpoint.every)) save();
         if (config_.train.early_stop > 0 && state_.best.rounds_since >= config_.train.early_stop) {
             save();
+            check_end();
             return end("early_stop",
                        fmt::format("{} evaluations without improvement", state_.best.rounds_since));
         }
@@ -43,17 +46,25 @@ TrainResult Trainer::run() {
     return end("done", "");
 }
 
+// What a run ends with that must not pass for a result; empty: nothing.
+std::string Trainer::nonfinite_end() const {
+    if (const std::string tensor = first_nonfinite(store_of(*program_)); !tensor.empty())
+        return tensor + " not finite";
+    if (state_.nonfinite_losses > 0) return "a loss that is not finite";
+    const bool judged = !state_.evaluation || std::isfinite(state_.evaluation->loss);
+    return judged ? "" : "a loss of the last evaluation that is not finite";
+}
+
 // A run too short for the divergence rule must not end as if all were well.
 void Trainer::check_end() const {
-    const std::string tensor = first_nonfinite(store_of(*program_));
-    if (state_.nonfinite_losses == 0 && tensor.empty()) return;
+    const std::string what = nonfinite_end();
+    if (what.empty()) return;
     const LossHistory losses = {state_.nonfinite_losses, state_.last_finite_loss, lowest_loss_};
     const NonFinitePlace first = program_->first_nonfinite_place(state_.control.used_loss_scale);
     throw Error(
         ExitCode::kDivergence,
         fmt::format("training diverged: the run ended at update {} with {}; last finite loss {}; {}", step(),
-                    tensor.empty() ? "a loss that is not finite" : tensor + " not finite",
-                    state_.last_finite_loss ? fmt::format("{:.6g}", *state_.last_finite_loss) : "none",
+                    what, state_.last_finite_loss ? fmt::format("{:.6g}", *state_.last_finite_loss) : "none",
                     print(divergence_cause(losses, first), state_.control, losses, first)));
 }
 
@@ -69,7 +80,22 @@ bool Trainer::must_wait() const {
            is_due(config_.train.eval_every) || is_due(config_.checkpoint.every);
 }
 
-StartedUpdate Trainer::start_update() {
+// What a signal may cut short from now on is a finished update.
+void Trainer::begin_work() const {
+    if (request_.stop != nullptr)
+        request_.stop->begin_work("stopping after this update (a second signal ends at once)");
+}
+
+// Whether an update that has begun may be left as if it never had: micro-steps change nothing that is saved
+// but running statistics and scales, and before the first update nothing is saved.
+bool Trainer::may_drop_update() const {
+    if (step_ahead() == 0) return true;
+    const VariableTable& table = program_->variables();
+    return table.region_bytes(Region::kStatistics) == 0 && table.region_bytes(Region::kScaling) == 0;
+}
+
+// Nothing when a signal cut it short.
+std::optional<StartedUpdate> Trainer::start_update() {
     StartedUpdate started;
     Update& update = started.update;
     started.begin = now_seconds();
@@ -77,6 +103,7 @@ StartedUpdate Trainer::start_update() {
     if (config_.train.accumulate > 1) program_->keep_running_state();
     update_is_open_ = true;
     for (bool more = true; more;) {
+        if (must_stop() && (started.micro_steps.empty() || may_drop_update())) return std::nullopt;
         const FeedItem item = feed_->next();
         MPT_CHECK(item.batch != nullptr, "the data ended before the run");
         const std::int64_t micro_step =
@@ -111,6 +138,7 @@ void Trainer::finish_update() {
     const double now = now_seconds();
     update.seconds = now - std::max(started.begin, finished_at_);
     finished_at_ = now;
+    begin_work();
     record(update);
 }
 

@@ -85,6 +85,7 @@ bool Trainer::prepare() {
         return false;
     }
     if (must_stop()) return false;
+    announce_data();
     const StreamPosition position = start_.checkpoint ? start_.checkpoint->state.position : StreamPosition{};
     program_ = std::make_unique<TrainingProgram>(config_, data_->description, num_threads(config_),
                                                  request_.runs_on ? request_.runs_on() : run_device(config_));
@@ -98,7 +99,7 @@ bool Trainer::prepare() {
     load_start();
     nothing_left_ = start_.continues && finished() && !state_.evaluation_due;
     if (nothing_left_) return true;  // the finished run's files stay as they are
-    if (request_.stop != nullptr) request_.stop->begin_work();
+    if (step() > 0) begin_work();
     open_directory();
     announce();
     return true;
@@ -129,9 +130,23 @@ void Trainer::open_directory() {
         log_->note(fmt::format("removed {} leftovers of an interrupted checkpoint", leftovers));
 }
 
+// On the console alone, as planning may take minutes and may yet refuse; the log is opened behind it.
+void Trainer::announce_data() const {
+    Console console(request_.console, possible_style(wanted_style(config_.log.console), request_.console));
+    for (const std::string& warning : request_.warnings) console.line("warning: " + warning);
+    for (const std::string& warning : data_->warnings) console.line("warning: " + warning);
+    for (const std::string& line : data_lines()) console.line(line);
+}
+
+std::vector<std::string> Trainer::data_lines() const {
+    return {fmt::format("run {} in {}", config_.name, directory_.path().string()),
+            "data: " + data_->summary()};
+}
+
 void Trainer::announce() {
-    for (const std::string& warning : request_.warnings) log_->warn(warning);
-    for (const std::string& warning : data_->warnings) log_->warn(warning);
+    for (const std::string& warning : request_.warnings) log_->warn_quietly(warning);
+    for (const std::string& warning : data_->warnings) log_->warn_quietly(warning);
+    for (const std::string& line : data_lines()) log_->note(line);
     if (program_->precision_mode() != config_.precision.mode)
         log_->warn(fmt::format("precision.mode: {} is not for {}; precision.fallback takes {}",
                                name_of(config_.precision.mode), name_of_device(program_->device()),
@@ -146,8 +161,6 @@ void Trainer::announce() {
     if (config_.checkpoint.best == BestMetric::kBleu && !bleu_)
         log_->warn("the data has no text to translate: there is no BLEU, and so no best checkpoint");
     const DataDescription& d = data_->description;
-    log_->say(fmt::format("run {} in {}", config_.name, directory_.path().string()));
-    log_->say("data: " + data_->summary());
     log_->say(fmt::format("{} updates an epoch, {} in all, {}, {} threads", d.updates_per_epoch,
                           d.total_updates, batch_words(config_), num_threads(config_)));
     log_->say_lines(program_->precision_summary());

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,12 +61,17 @@ class Trainer {
   private:
     bool prepare();
     void open_directory();
+    std::vector<std::string> data_lines() const;
+    void announce_data() const;
     void announce();
     void load_start();
     void keep_meaning();
+    std::string nonfinite_end() const;
     void check_end() const;
     bool finished() const;
-    StartedUpdate start_update();
+    void begin_work() const;
+    bool may_drop_update() const;
+    std::optional<StartedUpdate> start_update();
     // Waits for the oldest update that is on its way, and records it; for all of them.
     void finish_update();
     void finish_updates();

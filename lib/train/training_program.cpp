@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "backends/cpu/threads.h"
 #include "backends/cuda/failures.h"
@@ -181,6 +182,8 @@ void TrainingProgram::Impl::read_results(StartedRun& started) {
     } else {
         started.sums.loss_sum = static_cast<double>(executor.output<float>("loss_sum", started.run)[0]);
         started.sums.weight = started.weight;
+        if (std::isnan(started.sums.loss_sum))  // its sign means nothing, and would be printed
+            started.sums.loss_sum = std::numeric_limits<double>::quiet_NaN();
         started.sums.finite = std::isfinite(started.sums.loss_sum);
         for (std::size_t f = 0; executor.has_output(finite_flag(f)); ++f)
             started.sums.finite =

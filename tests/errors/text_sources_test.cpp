@@ -47,6 +47,38 @@ TEST_CASE("text: what is not UTF-8 is named by file, byte offset in the file and
                    {"not a regular file"});
 }
 
+TEST_CASE("text: wide encodings and packed files are told apart, with what turns them into text") {
+    const ScratchFolder folder;
+    const std::string path = (folder / "a.txt").string();
+    const auto failure = [&](const std::string& bytes) {
+        write_file(path, bytes);
+        return error_of(ExitCode::kData, [&] { read_text_file(path); });
+    };
+    const auto widened = [](int before, int after) {
+        std::string bytes;
+        for (const char c : std::string("hello, world\n"))
+            bytes += std::string(static_cast<std::size_t>(before), '\0') + c +
+                     std::string(static_cast<std::size_t>(after), '\0');
+        return bytes;
+    };
+    check_mentions(failure(std::string("\xff\xfe\0\0", 4) + widened(0, 3)),
+                   {path, "iconv -f UTF-32 -t UTF-8"});
+    check_mentions(failure(std::string("\0\0\xfe\xff", 4) + widened(3, 0)),
+                   {path, "iconv -f UTF-32 -t UTF-8"});
+    check_mentions(failure("\xff\xfe" + widened(0, 1)), {path, "iconv -f UTF-16 -t UTF-8"});
+    check_mentions(failure(widened(0, 1)), {path, "without a byte order mark", "iconv -f UTF-16LE -t UTF-8"});
+    check_mentions(failure(widened(1, 0)), {path, "iconv -f UTF-16BE -t UTF-8"});
+    check_mentions(failure(widened(0, 3)), {path, "iconv -f UTF-32LE -t UTF-8"});
+    check_mentions(failure(std::string("PK\x03\x04 and more")), {path, "is a zip archive", "unpack it"});
+    check_mentions(failure(std::string("\xfd"
+                                       "7zXZ\0 and more",
+                                       15)),
+                   {path, "is xz data", "unpack it"});
+    check_mentions(failure("BZh91AY&SY and more"), {path, "is bzip2 data", "unpack it"});
+    write_file(path, std::string("a\0b, a zero here and there", 26));
+    CHECK_NOTHROW(read_text_file(path));
+}
+
 TEST_CASE("text: damaged gzip") {
     const DataFolder folder;
     const std::string text(5000, 'a');
@@ -89,6 +121,33 @@ TEST_CASE("pairs: nothing is left") {
     check_mentions(error_of(ExitCode::kData,
                             [&] { encode_pairs(std::span(pairs).last(1), *bytes, *bytes, limit, "a"); }),
                    {"a: no pair is left", "a side of each is empty"});
+}
+
+TEST_CASE("shards: other formats that would pass for 16-bit tokens are named") {
+    const ScratchFolder folder;
+    const std::string path = (folder / "a.bin").string();
+    const auto failure = [&](const std::string& bytes) {
+        write_file(path, bytes);
+        return error_of(ExitCode::kData, [&] { open_token_shards({path}, 65536); });
+    };
+    const std::string rest(1024, 'a');
+    check_mentions(failure("\x93NUMPY" + rest), {path, "NumPy", "uint16"});
+    check_mentions(failure("PK\x03\x04" + rest), {path, "a zip archive", "unpack it"});
+    check_mentions(failure(std::string("\x1f\x8b\x08\0", 4) + rest), {path, "gzip data", "unpack it"});
+    std::string llama;
+    append_little(llama, 20240801, 4);
+    check_mentions(failure(llama + rest), {path, "Llama 3", "32-bit", "uint16"});
+    check_mentions(failure(llmc_shard({1}, 1, 7)), {path, "version 7", "write it again"});
+    std::string wide, zeros(8192, '\0');
+    for (std::uint32_t i = 0; i < 100; ++i) append_little(wide, 7 * i, 4);
+    check_mentions(failure(wide), {path, "every second one is 0", "32-bit ids", "uint16"});
+    check_mentions(failure(zeros), {path, "all are 0"});
+    // Tokens that begin as these do, and rows with many zeros.
+    for (const std::string& tokens :
+         {nanogpt_shard({0x8b1f, 5, 6, 7, 8}), wide + nanogpt_shard({0, 1}) + zeros, wide.substr(0, 60)}) {
+        write_file(path, tokens);
+        CHECK_NOTHROW(open_token_shards({path}, 65536));
+    }
 }
 
 TEST_CASE("shards: wrong sizes, versions and tokens") {

@@ -49,7 +49,9 @@ TEST_CASE("a plan is strict JSON, needs no data set and refuses what it does not
     CHECK(call(folder, {"plan", "--gpu", "a100", "--gpus", "2000000000"}).exit_code == 2);
     CHECK(call(folder, {"plan", "--gpu", "a100", "--link", "nvlink"}).exit_code == 2);
     CHECK(call(folder, {"plan", "--gpu", "a100", "--gpus", "2", "--link", "string"}).exit_code == 2);
-    CHECK(call(folder, {"plan", "--memory", "much"}).exit_code == 2);
+    const test::Finished much = call(folder, {"plan", "--memory", "much"});
+    CHECK(much.exit_code == 2);
+    CHECK_THAT(much.err, Catch::StartsWith("mpt-train: --memory much: "));
 }
 
 TEST_CASE("devices tells of this machine in strict JSON, and the same in words") {

@@ -204,10 +204,11 @@ TEST_CASE("what generate and translate refuse") {
                   "--temperature");
     check_refused({"generate", "--checkpoint", gpt, "--prompt", "G", "--tmperature", "1"}, 2, "did you mean");
     check_refused({"generate", "--checkpoint", gpt, "--prompt", "Q"}, 3, "--prompt: character U+0051 'Q'");
-    check_refused({"generate", "--checkpoint", pairs, "--prompt", "G"}, 5, "translate");
+    check_refused({"generate", "--checkpoint", pairs, "--prompt", "G"}, 2, "translate");
     check_refused({"generate", "--checkpoint", gpt + "/nowhere", "--prompt", "G"}, 5, "no such checkpoint");
-    check_refused({"translate", "--checkpoint", gpt}, 5, "generate");
-    check_refused({"translate", "--checkpoint", pairs, "--beam", "0"}, 2, "translation.beam");
+    check_refused({"translate", "--checkpoint", gpt}, 2, "generate");
+    check_refused({"translate", "--checkpoint", pairs, "--beam", "0"}, 2,
+                  "--beam 0: translation.beam: 0 is out of range");
     check_refused({"translate", "--checkpoint", pairs}, 3, "line 2", "the cat\nthe \xff dog\n");
     check_refused({"eval", "--checkpoint", models().folder.path().string()}, 5, "neither a checkpoint");
 

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "support/errors.h"
+#include "support/process.h"
 #include "support/small_run.h"
+#include "support/small_text_run.h"
 
 using namespace mpt;
 using test::rows_of;
@@ -109,6 +111,37 @@ TEST_CASE("H36: f32 with an absurd rate stops with exit 4 and never saves what i
                Catch::Contains("diverged"));
 }
 
+TEST_CASE("H36: finite losses and weights whose last evaluation is not finite are no success") {
+    const test::ScratchFolder folder;
+    test::write_file(folder / "text", test::small_text(40));
+    RunConfig config = test::small_gpt_config(folder / "run", folder / "text");
+    config.train.steps = 1;
+    config.optimizer.lr = 1e38;
+    CHECK_THAT(test::error_of(ExitCode::kDivergence, [&] { test::run(config); }),
+               Catch::Contains("the run ended at update 1 with a loss of the last evaluation") &&
+                   Catch::Contains("last finite loss 3.") && Catch::Contains("optimizer.lr"));
+    CHECK(rows_of(folder / "run", "summary").at(0)["end"] == "diverged");
+    CHECK_THAT(test::file_text(folder / "run/log.txt"),
+               !Catch::Contains("-nan") && Catch::Contains("loss nan"));
+
+    // The same when the rule of early stopping ends it.
+    config.output_dir = (folder / "early").string();
+    config.train.steps = 50;
+    config.train.max_nonfinite = 50;
+    config.train.eval_every = {1, DurationUnit::kUpdates};
+    config.train.early_stop = 1;
+    CHECK_THAT(test::error_of(ExitCode::kDivergence, [&] { test::run(config); }),
+               Catch::Contains("the run ended at update 1 with a loss of the last evaluation"));
+
+    // Its weights evaluate to the same.
+    const test::Finished evaluated =
+        test::Process(folder.path(), {"eval", "--checkpoint", (folder / "run").string()}).wait();
+    CAPTURE(evaluated.out);
+    CHECK(evaluated.exit_code == 4);
+    CHECK_THAT(evaluated.out, Catch::StartsWith("loss nan  perplexity nan"));
+    CHECK_THAT(evaluated.err, Catch::Contains("step-00000001: the evaluation's loss is not finite"));
+}
+
 TEST_CASE("H37: the rate logged is the rate used, across epochs, to the end of the schedule") {
     const test::ScratchFolder folder;
     RunConfig config = test::small_config(folder / "run");
@@ -180,6 +213,36 @@ TEST_CASE("H35: a stop in the middle saves; the resumed run equals one that was 
         for (const char* name : {"step", "loss", "top1"})
             CHECK(test::column(rows_of(folder / "straight", kind), name) ==
                   test::column(rows_of(folder / "stopped", kind), name));
+}
+
+TEST_CASE("H35: a stop within a long update drops it; the resumed run equals one that was not stopped") {
+    const test::ScratchFolder folder;
+    test::write_file(folder / "text", test::small_text(100));
+    RunConfig config = test::small_gpt_config(folder / "straight", folder / "text");
+    config.train.steps = 3;
+    config.train.batch_size = 600;  // one window a micro-step: a second or more an update
+    config.train.accumulate = 600;
+    test::run(config);
+
+    config.output_dir = (folder / "stopped").string();
+    StopFlag flag;
+    std::atomic<bool> over = false;
+    std::thread stopper([&] {
+        const fs::path metrics = folder / "stopped/metrics.jsonl";
+        while (!over && (!fs::exists(metrics) || fs::file_size(metrics) < 100))
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        flag.signal = SIGTERM;
+    });
+    const TrainResult result = test::run(config, {.stop = &flag});
+    over = true;
+    stopper.join();
+    CHECK(result.summary.attempted == 1);  // the second had begun
+    CHECK_THAT(result.message, Catch::Contains("stopped by SIGTERM after update 1; checkpoint"));
+
+    test::run(config, {.resume = ResumeKind::kAuto});
+    CHECK(test::weights_of(folder / "straight", 3) == test::weights_of(folder / "stopped", 3));
+    CHECK(test::column(rows_of(folder / "straight", "train"), "loss") ==
+          test::column(rows_of(folder / "stopped", "train"), "loss"));
 }
 
 TEST_CASE("early stop counts evaluations without improvement") {

@@ -105,8 +105,8 @@ TEST_CASE("a plan that the device has no memory for is told with the need and th
     } catch (const Error& error) {
         CHECK(error.code() == ExitCode::kResource);
         CHECK_THAT(error.what(),
-                   Catch::Contains("the plan needs " + std::to_string(need >> 20) + " MiB") &&
-                       Catch::Contains("there is " + std::to_string(need / 2 >> 20) + " MiB") &&
+                   Catch::Contains("the plan needs " + print_bytes(need)) &&
+                       Catch::Contains("there is " + print_bytes(need / 2)) &&
                        Catch::Contains("largest micro-batch that fits is " + std::to_string(largest)));
     }
     // Looking for it leaves the device as it was.

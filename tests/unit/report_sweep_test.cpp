@@ -85,6 +85,22 @@ TEST_CASE("tables hold every row and name the best and the largest") {
     CHECK(picture.find("train.batch_size") != std::string::npos);
 }
 
+TEST_CASE("a table has the scores that its models have, and no others") {
+    std::vector<SweepRow> all = rows();
+    CHECK(markdown(kAxes, all, SweepMetric::kLoss).find("| images/s | loss | peak MiB |") !=
+          std::string::npos);
+    all[0].perplexity = 3;
+    all[1].bleu = 20.5;
+    all[2].bleu = 10;
+    const std::string table = markdown(kAxes, all, SweepMetric::kBleu);
+    CHECK(table.find("| images/s | loss | perplexity | bleu | peak MiB |") != std::string::npos);
+    CHECK(table.find("best by BLEU: train.batch_size=8, precision.mode=amp_fp16 (20.5)") !=
+          std::string::npos);
+    CHECK(csv(kAxes, all).find("unit,loss,perplexity,bleu,skipped,") != std::string::npos);
+    CHECK(best_row(all, sweep_metric("bleu")) == 1);
+    CHECK(sweep_row(to_json(all[1])).bleu == 20.5);
+}
+
 TEST_CASE("a value that an axis has twice is drawn twice") {
     const std::vector<SweepAxis> axes = {{"train.batch_size", {"8", "16", "8"}}};
     std::vector<SweepRow> all;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "dataset/text/content_hash.h"
 #include "dataset/text/text_file.h"
 #include "dataset/text/unicode.h"
 
@@ -99,6 +100,13 @@ std::span<const TokenId> PairTokens::side(std::int64_t index) const {
 std::int64_t PairTokens::memory_bytes() const {
     return static_cast<std::int64_t>(ids_.capacity() * sizeof(TokenId) +
                                      ends_.capacity() * sizeof(std::size_t));
+}
+
+std::uint64_t PairTokens::fingerprint() const {
+    ContentHash hash;
+    hash.add(std::span<const TokenId>(ids_));
+    hash.add(std::span<const std::size_t>(ends_));
+    return hash.value();
 }
 
 EncodedPairs encode_pairs(std::span<const ParallelText::Pair> pairs, const Tokenizer& source_tokenizer,

@@ -65,6 +65,7 @@ class PairTokens {
     std::span<const TokenId> target(std::int64_t pair) const { return side(2 * pair + 1); }
     void append(std::span<const TokenId> source_ids, std::span<const TokenId> target_ids);
     std::int64_t memory_bytes() const;
+    std::uint64_t fingerprint() const;  // of every token and where the sentences end; never 0
 
   private:
     std::span<const TokenId> side(std::int64_t index) const;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "dataset/data_file.h"
 #include "dataset/text/tokenizer_makers.h"
 #include "dataset/text/unicode.h"
 
@@ -12,17 +13,45 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+// What iconv calls the encoding of a file that is no UTF-8, as far as its first bytes tell: by a byte order
+// mark, or by where its zeros are, as most letters of most texts have codes below 256.
+std::string wide_encoding(std::string_view bytes) {
+    using namespace std::string_view_literals;
+    if (bytes.starts_with("\xff\xfe\0\0"sv) || bytes.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
+    if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return "UTF-16";
+    constexpr std::size_t kLookedAt = 4096, kFewest = 4;
+    const std::string_view first = bytes.substr(0, kLookedAt);
+    const auto zeros = static_cast<std::size_t>(std::ranges::count(first, '\0'));
+    if (first.size() < kFewest || 10 * zeros < 4 * first.size() || zeros == first.size()) return "";
+    const char* ending = first.front() == '\0' ? "BE" : "LE";
+    return (10 * zeros > 6 * first.size() ? "UTF-32" : "UTF-16") + std::string(ending);
+}
+
+void refuse_packed(const std::string& path, std::string_view bytes) {
+    const std::string what = packed_as(
+        {reinterpret_cast<const std::uint8_t*>(bytes.data()), std::min<std::size_t>(bytes.size(), 64)});
+    if (!what.empty())
+        throw Error(ExitCode::kData,
+                    path + ": is " + what + ", no text; unpack it (gzip alone is read as it is)");
+}
+
 void require_utf8(const std::string& path, std::string_view bytes) {
+    refuse_packed(path, bytes);
     const std::size_t at = find_invalid_utf8(bytes);
-    if (at == std::string_view::npos) return;
+    const std::string wide = wide_encoding(bytes);
+    if (at == std::string_view::npos && wide.empty()) return;
+    if (at == std::string_view::npos)
+        throw Error(ExitCode::kData, path + ": not UTF-8: so many of its bytes are 0 that this looks like " +
+                                         wide + " without a byte order mark; convert it: iconv -f " + wide +
+                                         " -t UTF-8");
     const auto line = std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
     char hex[8];
     std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned>(static_cast<std::uint8_t>(bytes[at])));
-    const bool utf16 = bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff");
     throw Error(ExitCode::kData, path + ": not UTF-8 at byte offset " + std::to_string(at) + " (" + hex +
                                      ", line " + std::to_string(line) + ")" +
-                                     (utf16 ? ": this looks like UTF-16" : "") + "; convert it: iconv -f " +
-                                     (utf16 ? "UTF-16" : "LATIN1") + " -t UTF-8, if that is what it is");
+                                     (wide.empty() ? "" : ": this looks like " + wide) +
+                                     "; convert it: iconv -f " + (wide.empty() ? "LATIN1" : wide) +
+                                     " -t UTF-8, if that is what it is");
 }
 
 // Drops every CR in a run of them before a line feed or the end.

@@ -11,8 +11,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
+#include "core/available_memory.h"
 #include "core/error.h"
+#include "dataset/data_file.h"
+#include "dataset/text/content_hash.h"
 
 namespace mpt {
 
@@ -34,6 +38,7 @@ class MappedFile {
         const int error = errno;
         ::close(file);
         if (size_ == 0) fail("the file is empty: 0 tokens");
+        if (address_ == MAP_FAILED && error == ENOMEM) refuse_size();
         if (address_ == MAP_FAILED) fail(std::string("cannot be mapped: ") + std::strerror(error));
     }
     ~MappedFile() { ::munmap(address_, size_); }
@@ -51,6 +56,12 @@ class MappedFile {
     }
 
   private:
+    [[noreturn]] void refuse_size() const {
+        throw Error(ExitCode::kResource, path_ + ": takes " + print_bytes(static_cast<std::int64_t>(size_)) +
+                                             " of address space, there is " + print(available_memory()) +
+                                             "; take fewer shards, or smaller ones");
+    }
+
     std::string path_;
     std::size_t size_ = 0, header_bytes_ = 0;
     void* address_ = MAP_FAILED;
@@ -69,7 +80,7 @@ void check_llmc_header(MappedFile& file) {
     std::memcpy(header.data(), file.bytes(), sizeof header);
     if (header[1] != 1) {
         file.fail("version " + std::to_string(header[1]) +
-                  " of llm.c's token shards; read is version 1 (16-bit tokens)");
+                  " of llm.c's token shards; read is version 1 (16-bit tokens): write it again in that one");
     }
     const std::uint64_t expected = kHeaderBytes + 2 * static_cast<std::uint64_t>(std::max(header[2], 0));
     if (header[2] < 1 || file.size() != expected) {
@@ -77,6 +88,41 @@ void check_llmc_header(MappedFile& file) {
                   " bytes), the file has " + std::to_string(file.size()) + " bytes; write it again");
     }
     file.set_header(kHeaderBytes);
+}
+
+// What is no row of 16-bit tokens but would pass for one.
+void refuse_other_formats(const MappedFile& file, std::int32_t magic) {
+    constexpr std::int32_t kLlama3Magic = 20240801;
+    const std::string_view bytes(reinterpret_cast<const char*>(file.bytes()),
+                                 std::min<std::size_t>(file.size(), 64));
+    constexpr const char* kRemedy =
+        "; write the tokens as uint16, one behind the other (ids.astype(numpy.uint16).tofile(path))";
+    if (magic == kLlama3Magic)
+        file.fail(
+            std::string("a token shard of llm.c for Llama 3, with 32-bit tokens; read are 16-bit ones") +
+            kRemedy);
+    if (bytes.starts_with("\x93NUMPY"))
+        file.fail(std::string("a NumPy array (.npy), no row of tokens") + kRemedy);
+    // A first token may well be 0x8b1f; that gzip's method and flags follow is no chance.
+    const bool gzip =
+        bytes.size() >= 10 && bytes.starts_with("\x1f\x8b\x08") && static_cast<std::uint8_t>(bytes[3]) < 0x20;
+    std::string packed = packed_as({file.bytes(), bytes.size()});
+    if (packed == "gzip data" && !gzip) packed.clear();
+    if (!packed.empty()) file.fail(packed + ", no row of tokens; unpack it");
+}
+
+// The halves of 32-bit ids pass for tokens, too, as every second one is 0.
+void refuse_wide_ids(const MappedFile& file) {
+    constexpr std::size_t kLookedAt = 4096, kFewest = 64;
+    const auto tokens = file.tokens().first(std::min(kLookedAt, file.tokens().size()));
+    if (tokens.size() < kFewest) return;
+    bool low = false, high = false;
+    for (std::size_t i = 0; i < tokens.size(); ++i) (i % 2 == 0 ? low : high) |= tokens[i] != 0;
+    if (high) return;
+    const std::string first = "of the first " + std::to_string(tokens.size()) + " tokens ";
+    if (low) file.fail(first + "every second one is 0: these look like 32-bit ids; write them as uint16");
+    if (tokens.size() == kLookedAt)
+        file.fail(first + "all are 0: it was not written to its end; write it again");
 }
 
 void check_tokens(const MappedFile& file, std::int32_t vocabulary_size) {
@@ -95,11 +141,13 @@ std::shared_ptr<const MappedFile> open_shard(const std::string& path, std::int32
     auto file = std::make_shared<MappedFile>(path);
     std::int32_t magic = 0;
     if (file->size() >= sizeof magic) std::memcpy(&magic, file->bytes(), sizeof magic);
+    refuse_other_formats(*file, magic);
     if (magic == kMagic) {
         check_llmc_header(*file);
     } else if (file->size() % 2 != 0) {
         file->fail("its size of " + std::to_string(file->size()) + " bytes is odd: no row of 16-bit tokens");
     }
+    refuse_wide_ids(*file);
     check_tokens(*file, vocabulary_size);
     return file;
 }
@@ -158,6 +206,28 @@ std::int64_t TokenStream::memory_bytes() const {
         if (part.ids) bytes += static_cast<std::int64_t>(part.ids->size() * sizeof(TokenId));
     }
     return bytes;
+}
+
+std::uint64_t TokenStream::fingerprint() const {
+    // Shards may be larger than memory: 1024 blocks of 64 tokens, evenly spread, and the last one.
+    constexpr std::int64_t kBlock = 64, kBlocks = 1024;
+    ContentHash hash;
+    for (const Part& part : parts_) {
+        const auto offset = static_cast<std::size_t>(part.offset),
+                   count = static_cast<std::size_t>(part.count);
+        if (part.ids) {
+            hash.add(std::span<const TokenId>(*part.ids).subspan(offset, count));
+            continue;
+        }
+        const auto tokens = part.shard->tokens().subspan(offset, count);
+        hash.add(count);
+        const std::int64_t step = std::max(kBlock, part.count / kBlocks);
+        for (std::int64_t at = 0; at < part.count; at += step)
+            hash.add(tokens.subspan(static_cast<std::size_t>(at),
+                                    static_cast<std::size_t>(std::min(kBlock, part.count - at))));
+        hash.add(tokens.last(std::min(tokens.size(), static_cast<std::size_t>(kBlock))));
+    }
+    return hash.value();
 }
 
 TokenStream open_token_shards(const std::vector<std::string>& paths, std::int32_t vocabulary_size) {

@@ -24,6 +24,8 @@ class TokenStream {
     TokenStream slice(std::int64_t first, std::int64_t count) const;
     // Resident for as long as the stream lives; mapped shards are the system's to keep or drop.
     std::int64_t memory_bytes() const;
+    // Of every token that was encoded, of the number and of samples of those in shards; never 0.
+    std::uint64_t fingerprint() const;
 
   private:
     friend TokenStream open_token_shards(const std::vector<std::string>&, std::int32_t);

@@ -1,9 +1,11 @@
 #include "dataset/text/tokenizer.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/available_memory.h"
 #include "core/error.h"
 #include "dataset/data_file.h"
 #include "dataset/text/tokenizer_makers.h"
@@ -18,11 +20,31 @@ void Tokenizer::check_id(TokenId id) const {
     }
 }
 
+namespace {
+
+// Before it is allocated: a system that has no more ends the process without a word.
+void reserve(std::string& bytes, std::size_t wanted, const DataFile& file) {
+    const AvailableMemory memory = available_memory();
+    if (wanted / 2 > static_cast<std::size_t>(memory.bytes) / 2)
+        throw Error(ExitCode::kResource,
+                    file.path() + (file.is_gzip() ? ": unpacking it takes " : ": takes ") +
+                        print_bytes(static_cast<std::int64_t>(wanted)) + (file.is_gzip() ? " or more" : "") +
+                        ", there is " + print(memory) +
+                        "; take a smaller file, or write its tokens into shards (data.type: tokens), which "
+                        "are not read as a whole");
+    bytes.reserve(wanted);
+}
+
+}  // namespace
+
 std::string file_bytes(const std::string& path) {
     DataFile file(path);
     std::string bytes;
+    if (!file.is_gzip()) reserve(bytes, file.unpacked_size(), file);
     std::vector<std::uint8_t> chunk(1 << 18);
     for (std::size_t got = file.read(chunk); got != 0; got = file.read(chunk)) {
+        if (bytes.size() + got > bytes.capacity())
+            reserve(bytes, std::max(2 * bytes.capacity(), bytes.size() + got), file);
         bytes.append(reinterpret_cast<const char*>(chunk.data()), got);
     }
     file.expect_end();

@@ -1,12 +1,10 @@
+#include "core/available_memory.h"
+
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <fstream>
 #include <limits>
-#include <string>
-
-#include "train/training_program.h"
 
 namespace mpt {
 
@@ -66,8 +64,26 @@ std::int64_t from_rlimit() {
 
 }  // namespace
 
-std::int64_t available_memory_bytes() {
-    return std::min({from_meminfo(), from_cgroup(), from_rlimit()});
+AvailableMemory available_memory() {
+    AvailableMemory memory{from_meminfo(), ""};
+    const auto limit = [&](std::int64_t bytes, const char* what) {
+        if (bytes < memory.bytes) memory = {bytes, what};
+    };
+    limit(from_cgroup(), "memory.max of the control group");
+    limit(from_rlimit(), "ulimit -v");
+    return memory;
+}
+
+std::string print(const AvailableMemory& memory) {
+    return print_bytes(memory.bytes) + " free" +
+           (memory.limited_by.empty() ? "" : " (limited by " + memory.limited_by + ")");
+}
+
+std::string print_bytes(std::int64_t bytes) {
+    constexpr std::int64_t kKib = 1024, kMib = kKib * kKib, kGib = kMib * kKib;
+    if (bytes < 10 * kMib && bytes % kMib != 0) return std::to_string(bytes / kKib) + " KiB";
+    if (bytes < 10 * kGib) return std::to_string(bytes / kMib) + " MiB";
+    return std::to_string(bytes / kGib) + " GiB";
 }
 
 }  // namespace mpt
