@@ -29,15 +29,13 @@ void ask_to_stop(int signal) {
         if (const char* answer = flag.answer.load(); answer != nullptr) {
             say(signal == SIGTERM ? "mpt-train: SIGTERM: " : "mpt-train: SIGINT: ");
             say(answer);
-            say("
-");
+            say("\n");
         }
         return;
     }
     say("mpt-train: ended at once by a second signal, ");
     say(signal == SIGTERM ? "SIGTERM" : "SIGINT");
-    say("; what was being written is not finished, what was saved before is whole
-");
+    say("; what was being written is not finished, what was saved before is whole\n");
     _exit(128 + signal);
 }
 
