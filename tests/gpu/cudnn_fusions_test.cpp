@@ -6,7 +6,7 @@
 //
 // Engines that cuDNN compiles as it plans take seconds each, most of them the compiler's: a fake one says yes
 // (gpu/fake_compiler.c), and cudnn_uncompilable_<version>.txt lists what the true one refuses. Both are
-// written anew, with the true one and in some ten minutes, by
+// written anew, with the true one and in some six minutes of a core, by
 //   MPT_UPDATE_GOLDEN=1 MPT_TRUE_COMPILER=1 ./tests/gpu_tests "-#" "[#cudnn_fusions_test]"
 #include <algorithm>
 #include <catch2/catch.hpp>
