@@ -211,7 +211,8 @@ TEST_CASE("memory limits have units") {
 
 TEST_CASE("a path that need not be given can be taken back") {
     const std::string text =
-        "data: {type: text, path: t, validation_path: v, tokenizer_path: p}\ncheckpoint: {init_from: w}";
+        "model: {type: gpt}\ncheckpoint: {init_from: w}\n"
+        "data: {type: text, path: t, validation_path: v, tokenizer: gpt2, tokenizer_path: p}";
     for (const char* word : {"none", "null"}) {
         const RunConfig config = read_text(text, {std::string("data.validation_path=") + word,
                                                   std::string("checkpoint.init_from=") + word})
@@ -220,14 +221,17 @@ TEST_CASE("a path that need not be given can be taken back") {
         CHECK(config.checkpoint.init_from.empty());
         CHECK_FALSE(config.data.tokenizer_path.empty());
     }
-    CHECK(read_text("data: {type: text, path: t, validation_path: }").config.data.validation_path.empty());
-    CHECK(read_text("data: {type: text, path: t, validation_path: ~}").config.data.validation_path.empty());
-    const RunConfig file = read_text("data: {type: text, path: ./none}").config;
+    for (const char* null : {"", "~", "null"})
+        CHECK(read_text(std::string("model: {type: gpt}\ndata: {type: text, path: t, validation_path: ") +
+                        null + "}")
+                  .config.data.validation_path.empty());
+    CHECK_FALSE(fault_of(text, {"data.validation_path="}).empty());  // a shell's variable that is not set
+    const RunConfig file = read_text("model: {type: gpt}\ndata: {type: text, path: ./none}").config;
     CHECK(file.data.path.ends_with("/none"));
 }
 
 TEST_CASE("data that the command line names is meant: nothing made up takes its place") {
-    const std::string text = "data: {type: text, path: t, if_missing: synthetic}";
+    const std::string text = "model: {type: gpt}\ndata: {type: text, path: t, if_missing: synthetic}";
     CHECK(read_text(text).config.data.if_missing == IfMissing::kSynthetic);
     CHECK(read_text(text, {"data.path=u"}).config.data.if_missing == IfMissing::kError);
     CHECK(read_text(text, {"data.path=u", "data.if_missing=synthetic"}).config.data.if_missing ==

@@ -25,7 +25,7 @@ namespace {
 // Before it is allocated: a system that has no more ends the process without a word.
 void reserve(std::string& bytes, std::size_t wanted, const DataFile& file) {
     const AvailableMemory memory = available_memory();
-    if (wanted / 2 > static_cast<std::size_t>(memory.bytes) / 2)
+    if (wanted > static_cast<std::size_t>(memory.bytes))
         throw Error(ExitCode::kResource,
                     file.path() + (file.is_gzip() ? ": unpacking it takes " : ": takes ") +
                         print_bytes(static_cast<std::int64_t>(wanted)) + (file.is_gzip() ? " or more" : "") +
