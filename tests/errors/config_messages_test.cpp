@@ -349,15 +349,6 @@ TEST_CASE("rules between keys") {
         "run.yaml:1:8: data.path: missing; data.type idx needs the folder of its files (or data.if_missing: "
         "synthetic)");
     CHECK(fault_of("data: {type: imagefolder, if_missing: synthetic}").empty());
-    const std::string pieces =
-        "model: {type: gpt, vocabulary_size: 50}\ndata: {type: text, path: /t, tokenizer: ";
-    CHECK(fault_of(pieces + "sentencepiece, sentencepiece_size: 60}") ==
-          "run.yaml:1:20: model.vocabulary_size: 50 is less than the 60 tokens of data.sentencepiece_size; "
-          "leave "
-          "it out, raise it, or lower that");
-    CHECK(fault_of(pieces + "sentencepiece, sentencepiece_size: 50}").empty());
-    CHECK(fault_of(pieces + "sentencepiece, tokenizer_path: /m}").empty());
-    CHECK(fault_of(pieces + "characters}").empty());
     CHECK(fault_of("data: {image_size: 8, augment: {crop_padding: 8}}") ==
           "run.yaml:1:33: data.augment.crop_padding: 8 is not below data.image_size 8; lower it");
     CHECK(fault_of("optimizer: {nesterov: true, momentum: 0}") ==
@@ -412,4 +403,16 @@ TEST_CASE("every fault is one line, and many are cut short") {
     const std::vector<std::string> faults = faults_of(many);
     REQUIRE(faults.size() == 51);
     CHECK(faults.back() == "run.yaml: and 250 more faults");
+}
+
+TEST_CASE("a vocabulary that is too small for the one to be learned is refused before learning") {
+    const std::string pieces =
+        "model: {type: gpt, vocabulary_size: 50}\ndata: {type: text, path: /t, tokenizer: ";
+    CHECK(fault_of(pieces + "sentencepiece, sentencepiece_size: 60}") ==
+          "run.yaml:1:20: model.vocabulary_size: 50 is less than the 60 tokens of data.sentencepiece_size; "
+          "leave "
+          "it out, raise it, or lower that");
+    CHECK(fault_of(pieces + "sentencepiece, sentencepiece_size: 50}").empty());
+    CHECK(fault_of(pieces + "sentencepiece, tokenizer_path: /m}").empty());
+    CHECK(fault_of(pieces + "characters}").empty());
 }
