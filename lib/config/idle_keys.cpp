@@ -30,11 +30,6 @@ bool is_transformer(const RunConfig& c) {
 bool has_files(const RunConfig& c) {
     return c.data.type != DataType::kSynthetic && c.data.if_missing == IfMissing::kError;
 }
-bool learns_no_pieces(const RunConfig& c) {
-    const bool pieces = c.data.tokenizer ? *c.data.tokenizer == TokenizerType::kSentencePiece
-                                         : c.data.type == DataType::kParallel;
-    return !pieces || !c.data.tokenizer_path.empty();
-}
 bool needs_no_tokenizer_file(const RunConfig& c) {
     const TokenizerType otherwise =
         c.data.type == DataType::kText ? TokenizerType::kCharacters : TokenizerType::kGpt2;
@@ -93,6 +88,12 @@ std::string why_idle(const Key& key, const RunConfig& config) {
 }
 
 }  // namespace
+
+bool learns_no_pieces(const RunConfig& c) {
+    const bool pieces = c.data.tokenizer ? *c.data.tokenizer == TokenizerType::kSentencePiece
+                                         : c.data.type == DataType::kParallel;
+    return !pieces || !c.data.tokenizer_path.empty();
+}
 
 void warn_of_idle_keys(const GivenKeys& given, Faults& faults, const RunConfig& config) {
     for (const Key& key : all_keys()) {

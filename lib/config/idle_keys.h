@@ -5,6 +5,9 @@
 
 namespace mpt {
 
+// No SentencePiece vocabulary is made from the text: it is of another kind, or in a file.
+bool learns_no_pieces(const RunConfig& config);
+
 // A warning for each that is not at its default.
 void warn_of_idle_keys(const GivenKeys& given, Faults& faults, const RunConfig& config);
 

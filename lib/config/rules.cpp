@@ -220,6 +220,19 @@ void check_pairs(const Checked& at) {
                       "data.target_path (or data.if_missing: synthetic)");
 }
 
+// Learning takes minutes: what it leads to is refused before.
+void check_learned_vocabulary(const Checked& at) {
+    const DataConfig& data = at.config.data;
+    const std::optional<std::int64_t>& wanted = at.config.model.vocabulary_size;
+    const bool of_text = data.type == DataType::kText || data.type == DataType::kParallel;
+    const bool named = !data.path.empty() || !data.source_path.empty();
+    if (!of_text || !named || learns_no_pieces(at.config) || !wanted) return;
+    if (*wanted >= data.sentencepiece_size) return;
+    at.faults.add(at.place_of({"model.vocabulary_size"}), "model.vocabulary_size",
+                  std::to_string(*wanted) + " is less than the " + std::to_string(data.sentencepiece_size) +
+                      " tokens of data.sentencepiece_size; leave it out, raise it, or lower that");
+}
+
 void check_data(const Checked& at) {
     const DataConfig& data = at.config.data;
     check_data_kind(at);
@@ -324,6 +337,8 @@ void check_together(const GivenKeys& given, Faults& faults, RunConfig& config) {
     check_batch(at);
     check_precision(at);
     check_data(at);
+    if (at.sound({"model.vocabulary_size", "data.sentencepiece_size", "data.tokenizer"}))
+        check_learned_vocabulary(at);
     check_optimizer(at);
     check_schedule(at);
     warn_of_idle_keys(given, faults, config);

@@ -404,3 +404,15 @@ TEST_CASE("every fault is one line, and many are cut short") {
     REQUIRE(faults.size() == 51);
     CHECK(faults.back() == "run.yaml: and 250 more faults");
 }
+
+TEST_CASE("a vocabulary that is too small for the one to be learned is refused before learning") {
+    const std::string pieces =
+        "model: {type: gpt, vocabulary_size: 50}\ndata: {type: text, path: /t, tokenizer: ";
+    CHECK(fault_of(pieces + "sentencepiece, sentencepiece_size: 60}") ==
+          "run.yaml:1:20: model.vocabulary_size: 50 is less than the 60 tokens of data.sentencepiece_size; "
+          "leave "
+          "it out, raise it, or lower that");
+    CHECK(fault_of(pieces + "sentencepiece, sentencepiece_size: 50}").empty());
+    CHECK(fault_of(pieces + "sentencepiece, tokenizer_path: /m}").empty());
+    CHECK(fault_of(pieces + "characters}").empty());
+}
