@@ -39,6 +39,29 @@ void RunMemory::before_step() {
     host_may_have_written_ = false;
 }
 
+void RunMemory::keep(Region region, std::int64_t bytes) {
+    KeptRegion& kept = kept_[region];
+    const auto size = static_cast<std::size_t>(bytes);
+    if (device_ == nullptr) {
+        kept.bytes.assign(store_.region(region), store_.region(region) + size);
+        return;
+    }
+    before_step();
+    if (kept.memory.bytes() != size) kept.memory = gpu::Memory(*device_, size);
+    device_->copy(kept.memory.data(), store_.region(region), size);
+}
+
+void RunMemory::put_back(Region region) {
+    const KeptRegion& kept = kept_.at(region);
+    if (device_ == nullptr) {
+        std::ranges::copy(kept.bytes, store_.region(region));
+        return;
+    }
+    before_step();
+    device_->copy(store_.region(region), kept.memory.data(), kept.memory.bytes());
+    after_step();
+}
+
 void RunMemory::read(Region region, void* to, std::size_t bytes) const {
     // What the host wrote last has not been carried over yet.
     const bool from_mirror = apart() && host_may_have_written_;

@@ -3,6 +3,7 @@
 // date when it is asked for and carried back before the next step.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "backends/cpu/arena.h"
@@ -27,17 +28,27 @@ class RunMemory {
     const Store& host();
     void before_step();  // carries over what the host may have changed
     void after_step() { host_is_old_ = true; }
+    // A copy of a region's first bytes, where the region is; put_back() writes it there again. Both are in
+    // the order of the steps, and nobody waits.
+    void keep(Region region, std::int64_t bytes);
+    void put_back(Region region);
     // Bytes from a region, awaited; the copy of the host stays as it is.
     void read(Region region, void* to, std::size_t bytes) const;
 
   private:
     bool apart() const { return device_ != nullptr && !device_->info().host_memory; }
 
+    struct KeptRegion {
+        std::vector<std::byte> bytes;  // on a CPU
+        gpu::Memory memory;            // on a device
+    };
+
     gpu::Device* device_ = nullptr;
     cpu::Arena arena_;    // of a CPU
     gpu::Memory memory_;  // of a device
     std::vector<std::byte> mirror_;
     Store store_, host_store_;
+    std::map<Region, KeptRegion> kept_;
     std::size_t region_bytes_ = 0;  // of all regions
     bool allocated_ = false, host_is_old_ = false, host_may_have_written_ = false;
 };

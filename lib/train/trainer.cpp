@@ -74,6 +74,8 @@ StartedUpdate Trainer::start_update() {
     Update& update = started.update;
     started.begin = now_seconds();
     watch_->begin_update(step_ahead() + 1);
+    if (config_.train.accumulate > 1) program_->keep_running_state();
+    update_is_open_ = true;
     for (bool more = true; more;) {
         const FeedItem item = feed_->next();
         MPT_CHECK(item.batch != nullptr, "the data ended before the run");
@@ -90,6 +92,7 @@ StartedUpdate Trainer::start_update() {
     }
     state_.micro_steps += static_cast<std::int64_t>(started.micro_steps.size());
     started.control = program_->start_update();
+    update_is_open_ = false;
     watch_->after_update();
     return started;
 }

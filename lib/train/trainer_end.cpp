@@ -94,6 +94,7 @@ Error Trainer::after_saving(const Error& error) {
     try {
         finish_updates();
         if (step() == 0) return error;
+        if (update_is_open_ && config_.train.accumulate > 1) program_->put_back_running_state();
         if (saved_step_ != step() || state_.evaluation_due) save();
     } catch (const Error&) {  // the first error is what matters
         return error;

@@ -54,7 +54,7 @@ class Trainer {
     TrainResult run();
     void record_failure(const Error& error);
     // Data that turns out to be broken must not cost the updates before it: they are saved, and the error
-    // says where. Of an update that was under way only batch norm's running statistics are in there.
+    // says where. Of an update that was under way nothing is in there.
     Error after_saving(const Error& error);
 
   private:
@@ -107,6 +107,7 @@ class Trainer {
     std::unique_ptr<CheckpointStore> store_;
     TrainingState state_;
     std::deque<StartedUpdate> started_;
+    bool update_is_open_ = false;  // its last micro-step has not been started
     bool skipped_lately_ = false;
     double finished_at_ = 0;  // the last update
     RateMeter rate_;

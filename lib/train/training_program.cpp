@@ -402,6 +402,17 @@ bool TrainingProgram::known_nonfinite(std::int64_t number) const {
     return found != impl_->started.end() && found->known && !found->sums.finite;
 }
 
+void TrainingProgram::keep_running_state() {
+    for (const Region region : {Region::kStatistics, Region::kScaling})
+        if (const std::int64_t bytes = impl_->variables.region_bytes(region); bytes > 0)
+            impl_->memory.keep(region, bytes);
+}
+
+void TrainingProgram::put_back_running_state() {
+    for (const Region region : {Region::kStatistics, Region::kScaling})
+        if (impl_->variables.region_bytes(region) > 0) impl_->memory.put_back(region);
+}
+
 bool TrainingProgram::runs_late() const {
     return impl_->device != nullptr;
 }

@@ -101,6 +101,10 @@ class TrainingProgram {
     // Whether a micro-step that was not asked for yet has a loss or gradients that are not finite, as far as
     // is known without waiting: of a device that may be nothing.
     bool known_nonfinite(std::int64_t number) const;
+    // What micro-steps change but for the gradients, batch norm's running statistics and the scales of fp8:
+    // kept before an update whose last micro-batch may not come, and put back when it does not.
+    void keep_running_state();
+    void put_back_running_state();
     // Whether what is started may still be running.
     bool runs_late() const;
     // Both at once.

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "backends/cuda/host_twin/host_twin.h"
 #include "core/error.h"
 #include "support/errors.h"
 #include "support/pictures.h"
@@ -193,15 +194,15 @@ TEST_CASE("a broken picture ends a run after its updates are saved, and the run 
     config.data.augment.normalize.kind = NormalizeKind::kOff;  // else all are decoded before the first update
     RunConfig straight = config;
     straight.output_dir = (folder / "straight").string();
-    run(straight);
-    const std::string good = file_text(folder / "data/train/c/c1.png");  // in the second half of an epoch
-    write_file(folder / "data/train/c/c1.png", "no picture");
-    const auto start = [&](ResumeKind resume) { run(config, {.resume = resume}); };
+    run(straight, {.runs_on = where});
+    const std::string good = file_text(folder / "data/train/c/c3.png");  // the last of an epoch
+    write_file(folder / "data/train/c/c3.png", "no picture");
+    const auto start = [&](ResumeKind resume) { run(config, {.resume = resume, .runs_on = where}); };
     const std::string what = error_of(ExitCode::kData, [&] { start(ResumeKind::kNo); });
-    CHECK_THAT(what, Catch::Contains("c1.png: is no JPEG") && Catch::Contains("data.broken: skip") &&
+    CHECK_THAT(what, Catch::Contains("c3.png: is no JPEG") && Catch::Contains("data.broken: skip") &&
                          Catch::Contains("step-00000002 holds all 2 updates"));
     CHECK_THAT(log_of(folder), Catch::Contains("step-00000002 holds all 2 updates"));
-    write_file(folder / "data/train/c/c1.png", good);
+    write_file(folder / "data/train/c/c3.png", good);
     start(ResumeKind::kAuto);
     CHECK(column(rows_of(folder / "run", "train"), "loss") ==
           column(rows_of(folder / "straight", "train"), "loss"));
@@ -219,5 +220,10 @@ TEST_CASE("broken validation pictures cost no update, and the evaluation is made
     const TrainResult resumed = run(config, {.resume = ResumeKind::kAuto});
     CHECK(resumed.summary.step == 3);
     CHECK(rows_of(folder / "run", "eval").size() == 1);
+    // Of two: the first half of the third update has been computed, and is in no checkpoint.
+    config.train.accumulate = GENERATE(1, 2);
+    gpu::HostTwin device(false, gpu::TwinOrder::kSecondStreamAhead);
+    std::function<RunsOn()> where;
+    if (GENERATE(false, true)) where = [&] { return runs_on(cuda_host_kernels(), device); };
     CHECK(rows_of(folder / "run", "train").size() == 3);
 }

@@ -12,13 +12,7 @@ namespace {
 
 void run_on_twin(const RunConfig& config, ResumeKind resume = ResumeKind::kNo) {
     gpu::HostTwin device(false, gpu::TwinOrder::kSecondStreamAhead);
-    TrainRequest request;
-    request.config = config;
-    request.resolved = echo(config);
-    request.resume = {resume, ""};
-    request.console = stdout;
-    request.runs_on = [&] { return runs_on(cuda_host_kernels(), device); };
-    train(request);
+    test::run(config, {.resume = resume, .runs_on = [&] { return runs_on(cuda_host_kernels(), device); }});
 }
 
 RunConfig config_in(const std::filesystem::path& folder) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -44,6 +45,7 @@ struct Wanted {
     std::string path = {};
     Existing existing = Existing::kKeep;
     const StopFlag* stop = nullptr;
+    std::function<RunsOn()> runs_on = {};  // instead of the CPU
 };
 
 inline TrainResult run(const RunConfig& config, const Wanted& wanted = {}) {
@@ -53,6 +55,7 @@ inline TrainResult run(const RunConfig& config, const Wanted& wanted = {}) {
     request.resume = {wanted.resume, wanted.path};
     request.existing = wanted.existing;
     request.stop = wanted.stop;
+    request.runs_on = wanted.runs_on;
     request.console = stdout;
     return train(request);
 }
