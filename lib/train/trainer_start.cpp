@@ -71,6 +71,12 @@ bool Trainer::prepare() {
     if (start_.checkpoint) {
         trained.tokenizer = tokenizer_of_checkpoint(start_.checkpoint->head.path.string());
         trained.normalization = start_.checkpoint->state.normalization;
+        // A model of another number of classes is told by its tensors.
+        const std::vector<std::string>& names = start_.checkpoint->state.class_names;
+        if (static_cast<std::int64_t>(names.size()) == config_.model.num_classes) {
+            trained.checkpoint = start_.checkpoint->head.path.string();
+            trained.class_names = names;
+        }
     }
     try {
         data_ = open_data(config_, trained, ask(request_.stop));

@@ -128,6 +128,37 @@ TEST_CASE("an evaluation on other folders names the checkpoint and its classes")
                Catch::Contains(checkpoint + ": was trained with 3 classes (a, b, c)"));
 }
 
+TEST_CASE("a run that goes on names the classes that are gone and those that came") {
+    const ScratchFolder folder;
+    RunConfig config = picture_config(folder);
+    run(config);
+    const std::string checkpoint = checkpoint_at(folder / "run", 3).string();
+    config.train.steps = 5;  // an epoch more, of two updates
+    const auto resume = [&] { run(config, {.resume = ResumeKind::kAuto}); };
+    const auto refused = [&] {
+        const std::string text = error_of(ExitCode::kCheckpoint, resume);
+        CHECK_THAT(text, Catch::StartsWith(checkpoint + ": was trained with other classes") &&
+                             Catch::Contains("--init-from") && !Catch::Contains("num_classes"));
+        return text;
+    };
+    const fs::path train = folder / "data/train";
+    write_picture(train / "d/d0.png", 210);
+    CHECK_THAT(refused(), Catch::Contains("has: new: d; make them the same or"));
+    fs::rename(train / "b", folder / "b");
+    CHECK_THAT(refused(), Catch::Contains("has: gone since: b; new: d; "));
+    fs::remove_all(train / "d");
+    CHECK_THAT(refused(), Catch::Contains("has: gone since: b; ") && Catch::Contains("data.empty_classes"));
+    // The others keep their numbers: a is 0, c is 2.
+    config.data.empty_classes = OnEmptyClass::kAllow;
+    resume();
+    CHECK(read_checkpoint(checkpoint_at(folder / "run", 5)).state.class_names ==
+          std::vector<std::string>{"a", "b", "c"});
+    fs::remove_all(folder / "data/val/b");
+    config.model.num_classes = 2;  // another model is refused by its tensors, as ever
+    config.train.steps = 9;
+    CHECK_THAT(error_of(ExitCode::kCheckpoint, resume), Catch::Contains("fc."));
+}
+
 TEST_CASE("a resumed run keeps its constants whatever the training folder holds now") {
     const ScratchFolder folder;
     RunConfig config = picture_config(folder);
@@ -190,6 +221,11 @@ TEST_CASE("a broken picture ends a run after its updates are saved, and the run 
     const ScratchFolder folder;
     RunConfig config = picture_config(folder);
     config.train.steps = 6;
+    // Of two: the first half of the third update has been computed, and is in no checkpoint.
+    config.train.accumulate = GENERATE(1, 2);
+    gpu::HostTwin device(false, gpu::TwinOrder::kSecondStreamAhead);
+    std::function<RunsOn()> where;
+    if (GENERATE(false, true)) where = [&] { return runs_on(cuda_host_kernels(), device); };
     config.data.shuffle = false;
     config.data.augment.normalize.kind = NormalizeKind::kOff;  // else all are decoded before the first update
     RunConfig straight = config;
@@ -220,10 +256,5 @@ TEST_CASE("broken validation pictures cost no update, and the evaluation is made
     const TrainResult resumed = run(config, {.resume = ResumeKind::kAuto});
     CHECK(resumed.summary.step == 3);
     CHECK(rows_of(folder / "run", "eval").size() == 1);
-    // Of two: the first half of the third update has been computed, and is in no checkpoint.
-    config.train.accumulate = GENERATE(1, 2);
-    gpu::HostTwin device(false, gpu::TwinOrder::kSecondStreamAhead);
-    std::function<RunsOn()> where;
-    if (GENERATE(false, true)) where = [&] { return runs_on(cuda_host_kernels(), device); };
     CHECK(rows_of(folder / "run", "train").size() == 3);
 }

@@ -150,15 +150,11 @@ TEST_CASE("a checkpoint's classes hold: evaluation maps by name, other classes d
     run(config);
     const std::string checkpoint = checkpoint_at(scratch / "run", 8).string();
     const double loss = evaluate_checkpoint(config, checkpoint, nullptr)->loss;
-    // Other names would sort otherwise; here the class 0 comes last, but only in the training folder.
     fs::rename(scratch / "png/train/0", scratch / "png/train/z");
     config.train.epochs = 3;
-    CHECK_THAT(error_of(ExitCode::kData, [&] { run(config, {.resume = ResumeKind::kAuto}); }),
-               Catch::Contains("val/0: the training data has no class of this name"));
-    fs::rename(scratch / "png/val/0", scratch / "png/val/z");
     CHECK_THAT(error_of(ExitCode::kCheckpoint, [&] { run(config, {.resume = ResumeKind::kAuto}); }),
-               Catch::Contains("was trained with other classes: class 0 was 0, in the data it is 1"));
-    fs::rename(scratch / "png/val/z", scratch / "png/val/0");
+               Catch::StartsWith(checkpoint + ": was trained with other classes than ") &&
+                   Catch::Contains("png/train has: gone since: 0; new: z; make them the same"));
     fs::rename(scratch / "png/train/z", scratch / "png/train/0");
     CHECK(evaluate_checkpoint(config, checkpoint, nullptr)->loss == loss);
 }

@@ -121,6 +121,34 @@ TEST_CASE("H13: broken pictures stop the run by name, or are skipped and counted
     CHECK(std::adjacent_find(seen.begin(), seen.end(), std::greater_equal<>()) == seen.end());
 }
 
+TEST_CASE("pictures that are all broken are refused with the first and a remedy") {
+    const DataFolder folder;
+    for (const char* name : {"train/a/1.jpg", "train/b/2.jpg"}) folder.write(name, std::string("no picture"));
+    SourceOptions options = folder_options(folder, 2);
+    options.broken = BrokenFiles::kSkip;
+    CHECK_THAT(error_of(ExitCode::kData, [&] { open_source(options); }),
+               Catch::Contains("2 bad files and no other, the first ") &&
+                   Catch::Contains("/a/1.jpg: is no") &&
+                   Catch::EndsWith("; replace them (mpt-train data --check names them all)"));
+}
+
+TEST_CASE("a classes.txt that says otherwise than the folders is refused, one of another kind is not") {
+    const DataFolder folder;
+    write_class(folder, "train/cat", 2, 30);
+    write_class(folder, "train/dog", 2, 90);
+    const SourceOptions options = folder_options(folder, 2);
+    for (const char* list : {"dog\ncat\n", "cat\ndog\nemu\n", "cat\n"}) {
+        folder.write("classes.txt", std::string(list));
+        CHECK_THAT(error_of(ExitCode::kData, [&] { open_source(options); }),
+                   Catch::Contains("classes.txt: lists other classes, or another order") &&
+                       Catch::Contains("(cat, dog)") && Catch::EndsWith("mend or remove it"));
+    }
+    for (const char* list : {"cat\ndog\n", "1 cat\n2 dog\n"}) {
+        folder.write("classes.txt", std::string(list));
+        CHECK(open_source(options).source->num_samples() == 4);
+    }
+}
+
 TEST_CASE("skipping broken pictures does not lose a class unsaid") {
     const DataFolder folder;
     write_class(folder, "train/a", 3, 30);

@@ -109,6 +109,22 @@ TEST_CASE("a shard that the index does not name is not ignored") {
                Catch::Contains("train-000999.tar") && Catch::Contains("train.index does not name it"));
 }
 
+TEST_CASE("a classes.txt that contradicts the index is refused with the first difference") {
+    const ScratchFolder folder;
+    pack_some(folder / "s");
+    const std::string file = (folder / "s/classes.txt").string();
+    const std::string index = (folder / "s/train.index").string();
+    write_file(file, "dog\ncat\n");
+    CHECK_THAT(reason(folder / "s"),
+               Catch::Contains(file + ": class 0 is dog, in " + index + " it is cat; put back"));
+    write_file(file, "cat\ndog\nemu\n");
+    CHECK_THAT(reason(folder / "s"), Catch::Contains(file + ": class 2 is emu, in " + index + " it is none"));
+    write_file(file, "cat\r\ndog\r\n");
+    CHECK(open_source(options_of(folder / "s")).source->num_samples() == 30);
+    fs::remove(file);
+    CHECK(open_source(options_of(folder / "s")).source->num_samples() == 30);
+}
+
 TEST_CASE("pipes and folders in the place of shards, index and class names are refused at once") {
     const ScratchFolder folder;
     const std::string tar = tar_text({{"1.jpg", jpeg_text()}, {"1.cls", "0"}});

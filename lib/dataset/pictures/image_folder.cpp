@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "dataset/pictures/picture_store.h"
+#include "dataset/pictures/shard_index.h"
 
 namespace mpt {
 namespace {
@@ -216,6 +217,22 @@ void check_sizes(const std::string& root, const SourceOptions& options, const st
                           std::to_string(names.size()) + " classes: " + print_classes(empty));
 }
 
+// A classes.txt is not read here: the folders' names are the classes, in their order. One that is meant to
+// say otherwise must not go unheard; other files of this name have lines of another kind.
+void check_list(const std::string& path, const std::vector<std::string>& names,
+                const SourceOptions& options) {
+    const std::string file = (fs::absolute(path) / "classes.txt").lexically_normal().string();
+    std::error_code ignored;
+    if (options.split != Split::kTrain || !fs::is_regular_file(file, ignored)) return;
+    const std::vector<std::string> listed = read_class_names(file);
+    const bool is_meant = std::ranges::any_of(
+        listed, [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); });
+    if (is_meant && listed != names)
+        throw Error(ExitCode::kData, file +
+                                         ": lists other classes, or another order, than the folders have (" +
+                                         print_classes(names) + "), whose names count; mend or remove it");
+}
+
 }  // namespace
 
 std::string print_classes(const std::vector<std::string>& names) {
@@ -236,6 +253,30 @@ void check_class_count(const std::string& origin, const std::vector<std::string>
     throw Error(ExitCode::kData, whose + count + " classes (" + print_classes(names) +
                                      "), model.num_classes is " + std::to_string(options.num_classes) +
                                      "; set model.num_classes: " + count);
+}
+
+void check_trained_classes(const std::string& place, const std::vector<std::string>& now,
+                           const SourceOptions& options) {
+    if (options.split != Split::kTrain || options.class_names_from.empty()) return;
+    const auto missing_in = [](const std::vector<std::string>& names, const std::vector<std::string>& from) {
+        std::vector<std::string> missing;
+        for (const std::string& name : from)
+            if (std::ranges::find(names, name) == names.end()) missing.push_back(name);
+        return missing;
+    };
+    const std::vector<std::string> gone = missing_in(now, options.class_names);
+    const std::vector<std::string> came = missing_in(options.class_names, now);
+    const bool may_be_gone = options.empty_classes == EmptyClasses::kAllow;
+    if (came.empty() && (gone.empty() || may_be_gone)) return;
+    std::string what;
+    if (!gone.empty()) what = "gone since: " + print_classes(gone);
+    if (!came.empty()) what += (what.empty() ? "new: " : "; new: ") + print_classes(came);
+    throw Error(
+        ExitCode::kCheckpoint,
+        options.class_names_from + ": was trained with other classes than " + place + " has: " + what +
+            "; make them the same" +
+            (came.empty() ? ", set data.empty_classes: allow to go on without pictures of these," : "") +
+            " or start with --init-from to train for those that are there");
 }
 
 void refuse_unknown_class(const std::string& place, const std::vector<std::string>& known,
@@ -262,6 +303,8 @@ OpenedStore open_image_folder(const SourceOptions& options) {
         throw Error(ExitCode::kData,
                     root + ": has no class folders; pictures are expected in " + root + "/<class>/");
     note_names(root, own, opened.notices);
+    check_trained_classes(root, own.names, options);
+    check_list(options.path, own.names, options);
     const std::vector<std::string> names = wanted_classes(options, own);
     for (const std::string& name : own.names)
         if (!std::binary_search(names.begin(), names.end(), name) &&

@@ -84,6 +84,10 @@ std::string text_of_file(const std::string& path);
 // Refuses class counts that differ from the config's; 0: any.
 void check_class_count(const std::string& origin, const std::vector<std::string>& names,
                        const SourceOptions& options);
+// Of a training set that a run from a checkpoint goes on with: Error(kCheckpoint) names the classes that are
+// gone from `place` and those that came.
+void check_trained_classes(const std::string& place, const std::vector<std::string>& now,
+                           const SourceOptions& options);
 // A class (its folder or name, as messages call it) that is not among those that labels count in.
 [[noreturn]] void refuse_unknown_class(const std::string& place, const std::vector<std::string>& known,
                                        const SourceOptions& options);

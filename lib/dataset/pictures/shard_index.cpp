@@ -191,23 +191,6 @@ class FileWindow {
     std::size_t held_ = 0;
 };
 
-// One a line, ended as on any system; empty lines at the end count for nothing.
-std::vector<std::string> read_class_names(const std::string& path) {
-    std::vector<std::string> names;
-    std::istringstream lines(text_of_file(path));
-    for (std::string line; std::getline(lines, line);) {
-        if (line.ends_with('\r')) line.pop_back();
-        names.push_back(line);
-    }
-    while (!names.empty() && names.back().empty()) names.pop_back();
-    std::set<std::string> seen;
-    for (const std::string& name : names)
-        if (!seen.insert(name).second)
-            throw Error(ExitCode::kData,
-                        path + ": the class '" + name + "' is there twice; give each its own name");
-    return names;
-}
-
 // Without classes.txt: numbers, `num_classes` of them, or if that is 0 those in use.
 std::vector<std::string> class_names_in(const std::string& folder, const ShardIndex& index,
                                         std::int64_t num_classes) {
@@ -237,6 +220,22 @@ void check_labels(const std::string& folder, const ShardIndex& index) {
 }
 
 }  // namespace
+
+std::vector<std::string> read_class_names(const std::string& path) {
+    std::vector<std::string> names;
+    std::istringstream lines(text_of_file(path));
+    for (std::string line; std::getline(lines, line);) {
+        if (line.ends_with('\r')) line.pop_back();
+        names.push_back(line);
+    }
+    while (!names.empty() && names.back().empty()) names.pop_back();
+    std::set<std::string> seen;
+    for (const std::string& name : names)
+        if (!seen.insert(name).second)
+            throw Error(ExitCode::kData,
+                        path + ": the class '" + name + "' is there twice; give each its own name");
+    return names;
+}
 
 std::string print(const ShardIndex& index) {
     std::string text(kFirstLine);

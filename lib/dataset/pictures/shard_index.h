@@ -43,6 +43,9 @@ std::string print(const ShardIndex& index);
 // Throws Error(kData) that names `origin` and the line.
 ShardIndex parse_shard_index(const std::string& text, const std::string& origin);
 
+// classes.txt: a name a line.
+std::vector<std::string> read_class_names(const std::string& path);
+
 // From the headers of `files` in `folder`; class names are those of classes.txt there, or numbers:
 // `num_classes` of them, 0: those in use.
 ShardIndex scan_shards(const std::string& folder, const std::vector<std::string>& files,

@@ -170,6 +170,20 @@ void map_classes(const std::string& folder, const std::vector<std::string>& want
     index.class_names = wanted;
 }
 
+// classes.txt is for other readers: the index has the names, too.
+void check_list(const ShardFolder& found, const std::vector<std::string>& names) {
+    const std::string file = (fs::path(found.folder) / "classes.txt").string();
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) return;
+    const std::vector<std::string> listed = read_class_names(file);
+    if (listed == names) return;
+    const auto [a, b] = std::ranges::mismatch(listed, names);
+    const auto named = [](auto at, auto end) { return at == end ? std::string("none") : *at; };
+    throw Error(ExitCode::kData, file + ": class " + std::to_string(a - listed.begin()) + " is " +
+                                     named(a, listed.end()) + ", in " + found.index_path() + " it is " +
+                                     named(b, names.end()) + "; put back the packed one, or remove it");
+}
+
 ShardIndex read_index(const ShardFolder& found, const SourceOptions& options,
                       std::vector<std::string>& notices) {
     refuse_unfinished(found);
@@ -178,6 +192,7 @@ ShardIndex read_index(const ShardFolder& found, const SourceOptions& options,
         ShardIndex index = parse_shard_index(text_of_file(found.index_path()), found.index_path());
         check_files(found.folder, index);
         check_all_named(found, index);
+        check_list(found, index.class_names);
         return index;
     }
     notices.push_back(found.index_path() + ": missing; the shards' own headers were read instead");
@@ -205,6 +220,7 @@ OpenedStore open_shards(const SourceOptions& options) {
         const ShardFolder training = find_shards(train);
         if (training.any()) wanted = read_index(training, options, ignored).class_names;
     }
+    check_trained_classes(found.folder, index.class_names, options);
     map_classes(found.folder, wanted, options, index);
     check_class_count(opened.origin, index.class_names, options);
     if (index.pictures.empty()) throw Error(ExitCode::kData, found.folder + ": has 0 pictures");
