@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "command_line.h"
 #include "commands.h"
@@ -34,8 +35,9 @@ struct DataWords {
     std::string out;
 };
 
-OpenedSource open_split(const RunConfig& config, Split split) {
+OpenedSource open_split(const RunConfig& config, Split split, std::optional<MissingData> missing = {}) {
     SourceOptions options = source_options(config, split);
+    options.if_missing = missing.value_or(options.if_missing);
     options.stop = stop_by_signals();
     OpenedSource opened = open_source(options);
     if (!opened.warning.empty()) print_line(opened.warning);
@@ -73,11 +75,13 @@ struct Faults {
 // Decodes every picture of a split; what is not a picture was checked when it was opened.
 void check_split(const RunConfig& config, Split split, Faults& all) {
     RunConfig whole = config;
-    whole.data.broken = OnBroken::kStop;        // every broken one is found and named below
-    whole.data.if_missing = IfMissing::kError;  // made-up images say nothing about data that is not there
+    whole.data.broken = OnBroken::kStop;  // every broken one is found and named below
     whole.data.train_limit.reset();
     whole.data.eval_limit.reset();
-    const OpenedSource opened = open_split(whole, split);
+    // Made-up images say nothing about data that is not there.
+    const bool stands_in = config.data.if_missing == IfMissing::kSynthetic;
+    const OpenedSource opened =
+        open_split(whole, split, stands_in ? MissingData::kRefused : MissingData::kError);
     fmt::print("{}: {}\n", split == Split::kTrain ? "train" : "test", print_class_counts(*opened.source));
     Faults own;
     if (const auto* pictures = dynamic_cast<const PictureSource*>(opened.source.get())) {
@@ -218,7 +222,7 @@ void declare(CLI::App& app, DataWords& words) {
     app.add_flag(
         "--check", words.check,
         "count the classes, decode every picture and name those that are broken; of text, name every "
-        "file, line and token at fault; exit 3 if any is");
+        "file, line and token at fault; exit 3 if any is, or files are not there; limits are left aside");
     app.add_option(
            "--show", words.show,
            "save N training samples, as augmented, to samples.png and list their classes; of text, print "

@@ -152,8 +152,11 @@ OpenedSource open_source(const SourceOptions& options) {
         // Where there are pictures of the other part, made-up ones are no remedy.
         std::error_code ignored;
         const bool part = is_pictures(options.type) && fs::is_directory(options.path, ignored);
-        throw Error(ExitCode::kData, *reason + "; " + remedy_for(options.type) +
-                                         (part ? "" : ", or set data.if_missing: synthetic"));
+        const char* otherwise = part ? ""
+                                : options.if_missing == MissingData::kRefused
+                                    ? "; training would run on synthetic images (data.if_missing: synthetic)"
+                                    : ", or set data.if_missing: synthetic";
+        throw Error(ExitCode::kData, *reason + "; " + remedy_for(options.type) + otherwise);
     }
     OpenedSource opened;
     if (is_pictures(options.type)) {

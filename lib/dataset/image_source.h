@@ -74,7 +74,11 @@ ChannelStatistics channel_statistics(const ImageSource& source, const AskStop& s
 
 enum class SourceType { kIdx, kCifar10, kImageFolder, kShards, kSynthetic };
 enum class Split { kTrain, kTest };
-enum class MissingData { kError, kSynthetic };
+enum class MissingData {
+    kError,
+    kSynthetic,
+    kRefused  // an error although training would take synthetic images: for looking at the files alone
+};
 enum class BrokenFiles { kStop, kSkip };
 enum class EmptyClasses { kError, kAllow };
 

@@ -91,15 +91,17 @@ void count_empty(std::vector<std::string>& lines, const ParallelText& text) {
 }  // namespace
 
 bool is_made_up(const DataConfig& data) {
-    const std::string& first = data.path.empty() ? data.source_path : data.path;
-    return data.type == DataType::kSynthetic ||
-           (data.if_missing == IfMissing::kSynthetic && (first.empty() || !fs::exists(first)));
+    return data.type == DataType::kSynthetic;
 }
 
 std::vector<std::string> text_faults(const RunConfig& config) {
     const DataConfig& data = config.data;
     FaultList faults;
     if (is_made_up(data)) return {};
+    const std::string& first = data.path.empty() ? data.source_path : data.path;
+    if (data.if_missing == IfMissing::kSynthetic && (first.empty() || !fs::exists(first)))
+        return {(first.empty() ? "data.path is not set" : first + ": there is no such file") +
+                "; training would run on random tokens (data.if_missing: synthetic)"};
     if (data.type == DataType::kTokens) {
         check_shards(faults, config);
     } else if (data.type == DataType::kParallel) {

@@ -8,11 +8,12 @@
 
 namespace mpt {
 
-// Whether random tokens stand in: by data.type, or as there are no files and data.if_missing allows it.
+// Whether the tokens are random by data.type.
 bool is_made_up(const DataConfig& data);
 
 // A line for each file that cannot be read, is not UTF-8, holds a token outside the vocabulary or does not
-// fit its partner; and for the first lines that are not a pair. Empty where random tokens stand in.
+// fit its partner; and for the first lines that are not a pair. Also where random tokens would stand in for
+// files that are not there.
 std::vector<std::string> text_faults(const RunConfig& config);
 
 // What is odd but no fault: pairs of which a side is empty.

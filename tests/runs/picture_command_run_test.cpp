@@ -61,7 +61,14 @@ TEST_CASE("data --check counts the classes, and fails on data that is not there"
     const Finished gone =
         command(folder, {"data", "--check"}, {"data.path=nowhere", "data.if_missing=synthetic"});
     CHECK(gone.exit_code == 3);
-    CHECK_THAT(gone.err, Catch::Contains("nowhere: no such folder"));
+    CHECK_THAT(gone.err,
+               Catch::Contains("nowhere: no such folder") && !Catch::Contains("or set data.if_missing") &&
+                   Catch::Contains("; training would run on synthetic images (data.if_missing: synthetic)"));
+    CHECK_THAT(command(folder, {"data", "--check"}, {"data.path=nowhere"}).err,
+               Catch::Contains("or set data.if_missing: synthetic"));
+    const Finished limited = command(folder, {"data", "--check"}, {"data.train_limit=2"});
+    CHECK_THAT(limited.out, Catch::Contains("data.train_limit 2 is left aside") &&
+                                !Catch::Contains("eval_limit") && Catch::Contains("train: cat 3, dog 4\n"));
     std::vector<std::string> many;
     for (int i = 10; i < 33; ++i) many.push_back("c" + std::to_string(i));
     fs::remove_all(folder / "data");
@@ -125,13 +132,6 @@ TEST_CASE("names with control characters are written out wherever they are told"
     CHECK_THAT(checked.out, Catch::Contains("bad\\x1b[2J\\nname.png: is no JPEG"));
 }
 
-TEST_CASE("class names that no checkpoint could hold are refused at the start") {
-    const ScratchFolder folder;
-    write_classes(folder / "data", {"cat", "caf\xE9"}, 3);
-    const Finished refused = command(folder, {"--output", (folder / "run").string()});
-    CHECK(refused.exit_code == 3);
-    CHECK_THAT(refused.err, Catch::Contains("the name of class caf\\xe9 is not UTF-8"));
-    CHECK(!fs::exists(folder / "run/metrics.jsonl"));
 TEST_CASE("control characters in names that the user gives are written out in every message") {
     const ScratchFolder folder;
     write_classes(folder / "data", {"cat", "dog"}, 3);
@@ -160,6 +160,13 @@ TEST_CASE("control characters in names that the user gives are written out in ev
     check_clean(trained);
 }
 
+TEST_CASE("class names that no checkpoint could hold are refused at the start") {
+    const ScratchFolder folder;
+    write_classes(folder / "data", {"cat", "caf\xE9"}, 3);
+    const Finished refused = command(folder, {"--output", (folder / "run").string()});
+    CHECK(refused.exit_code == 3);
+    CHECK_THAT(refused.err, Catch::Contains("the name of class caf\\xe9 is not UTF-8"));
+    CHECK(!fs::exists(folder / "run/metrics.jsonl"));
 }
 
 TEST_CASE("eval of the command takes a folder with validation pictures alone, and says what is absent") {

@@ -128,9 +128,26 @@ TEST_CASE("data: options for pictures are refused on text by name, as are those 
     refused({"--show", "1", "--out", "x"}, "--out: is for pictures");
     refused({"--seconds", "1"}, "--seconds: ");
     CHECK_FALSE(fs::exists(folder / "x"));
-    // Where there are no files, it does not say that they are good.
+}
+
+TEST_CASE("data --check: text that is not there is a fault, although training would make some up") {
+    const ScratchFolder folder;
+    const auto refused = [&](const std::string& line) {
+        const Finished finished = call(folder, {"--check"});
+        CAPTURE(finished.out);
+        CHECK(finished.exit_code == 3);
+        CHECK_THAT(
+            finished.out,
+            Catch::Contains(line + "; training would run on random tokens (data.if_missing: synthetic)"));
+        CHECK_THAT(finished.err, Catch::Contains("1 faults in the text data"));
+    };
     write_gpt(folder, "type: tokens, path: nowhere, if_missing: synthetic, num_samples: 8");
-    const Finished made_up = call(folder, {"--check"});
-    CHECK(made_up.exit_code == 0);
-    CHECK_THAT(made_up.out, Catch::Contains("random tokens") && Catch::Contains("nothing to check"));
+    refused("/nowhere: there is no such file");
+    CHECK(call(folder, {}).exit_code == 0);
+    write_pairs(folder, "if_missing: synthetic");
+    refused("data.path is not set");
+    write_gpt(folder, "type: synthetic, num_samples: 8");
+    const Finished synthetic = call(folder, {"--check", "--set", "data.train_limit=4"});
+    CHECK(synthetic.exit_code == 0);
+    CHECK_THAT(synthetic.out, Catch::Contains("nothing to check: there are no files"));
 }

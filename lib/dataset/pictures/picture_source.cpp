@@ -288,7 +288,10 @@ std::vector<std::uint32_t> sound_pictures(const PictureStore& store, const Sourc
         }
     }
     const std::string count = std::to_string(broken.size()) + " bad files";
-    if (kept.empty()) throw Error(ExitCode::kData, origin + ": " + count + " and no other");
+    if (kept.empty())
+        throw Error(ExitCode::kData, origin + ": " + count + " and no other, the first " +
+                                         broken.front().message +
+                                         "; replace them (mpt-train data --check names them all)");
     check_lost_classes(store, kept, options, origin, notices);
     notices.push_back(origin + ": " + count + " skipped, " + std::to_string(kept.size()) +
                       " used per epoch (data.broken: skip)");
