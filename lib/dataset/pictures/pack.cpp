@@ -12,6 +12,7 @@
 #include "core/printable.h"
 #include "dataset/batch_stream.h"
 #include "dataset/pictures/encoders.h"
+#include "dataset/pictures/made_folders.h"
 #include "dataset/pictures/picture_reader.h"
 #include "dataset/pictures/picture_source.h"
 #include "dataset/pictures/resize.h"
@@ -287,6 +288,7 @@ void FolderExport::write(const AskStop& stop) const {
 }  // namespace
 
 void export_images(std::span<const ExportSplit> splits, const ExportOptions& options, const AskStop& stop) {
+    const MadeFolders made(options.output);
     std::vector<std::unique_ptr<FolderExport>> folders;
     for (const ExportSplit& split : splits) folders.push_back(std::make_unique<FolderExport>(split, options));
     for (const auto& folder : folders) folder->write(stop);

@@ -48,16 +48,13 @@ std::string numbered(const char* format, std::size_t number) {
 
 ShardWriter::ShardWriter(std::string folder, std::string split, std::vector<std::string> class_names,
                          std::uint64_t shard_bytes)
-    : folder_(std::move(folder)), split_(std::move(split)), shard_bytes_(shard_bytes) {
+    : folder_(std::move(folder)), split_(std::move(split)), shard_bytes_(shard_bytes), made_(folder_) {
     index_.class_names = std::move(class_names);
     index_.has_checksums = true;
     for (const std::string& name : index_.class_names)
         if (name.find('\n') != std::string::npos)
             throw Error(ExitCode::kData,
                         "class '" + name + "': its name has a line end in it; rename the folder");
-    std::error_code error;
-    made_folder_ = fs::create_directories(folder_, error);
-    if (error) throw Error(ExitCode::kResource, folder_ + ": cannot be made: " + error.message());
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
         const std::string name = entry.path().filename().string();
         if (!name.starts_with(split_ + "-") && !name.starts_with(split_ + ".index")) continue;
@@ -74,7 +71,6 @@ ShardWriter::~ShardWriter() {
     file_.reset();
     for (const ShardFile& shard : index_.shards) remove_both(folder_ + "/" + shard.file);
     remove_both(folder_ + "/" + split_ + ".index");
-    if (made_folder_) rmdir(folder_.c_str());  // stays where another split's files are in it
 }
 
 void ShardWriter::write(const void* data, std::size_t bytes) {

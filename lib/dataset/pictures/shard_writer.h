@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "dataset/pictures/made_folders.h"
 #include "dataset/pictures/shard_index.h"
 
 namespace mpt {
@@ -40,7 +41,8 @@ class ShardWriter {
     std::uint64_t shard_bytes_;
     ShardIndex index_;
     std::unique_ptr<std::FILE, CloseFile> file_;
-    bool made_folder_ = false, finished_ = false;
+    MadeFolders made_;
+    bool finished_ = false;
 };
 
 }  // namespace mpt
