@@ -53,7 +53,7 @@ std::vector<std::string> runs_of(const std::string& folder) {
     std::vector<std::string> runs;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
         if (fs::exists(entry.path() / "metrics.jsonl")) runs.push_back(entry.path().string());
-    if (runs.empty()) throw Error(ExitCode::kUsage, folder + ": no run of this sweep has metrics yet");
+    if (runs.empty()) throw Error(ExitCode::kData, folder + ": no run of this sweep has metrics yet");
     std::ranges::sort(runs);
     return runs;
 }

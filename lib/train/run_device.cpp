@@ -36,6 +36,16 @@ std::string journal_path() {
     return home == nullptr ? "" : std::string(home) + "/.cache/mpt-train-autotune.tsv";
 }
 
+gpu::DeviceSettings settings_of(const RunConfig& config, PrecisionMode mode) {
+    gpu::DeviceSettings settings;
+    settings.tf32 = mode == PrecisionMode::kTf32;
+    settings.journal = journal_path();
+    settings.deterministic = config.deterministic;
+    settings.workspace_bytes = config.autotune.workspace_mib << 20;
+    settings.autotune = autotune_of(config.autotune.mode);
+    return settings;
+}
+
 }  // namespace
 
 std::string name_of_device(const gpu::Device* device) {
@@ -86,18 +96,13 @@ RunsOn run_device(const RunConfig& config) {
     if (named || (config.device == "auto" && gpu::count_devices().count > 0)) {
         std::unique_ptr<gpu::Device> device = gpu::open_device(named ? gpu_index(config.device) : 0);
         on = runs_on(cuda_kernels(), *device);
-        gpu::DeviceSettings settings;
-        settings.tf32 = mode_on(device.get(), config.precision) == PrecisionMode::kTf32;
-        settings.journal = journal_path();
-        settings.deterministic = config.deterministic;
-        settings.workspace_bytes = config.autotune.workspace_mib << 20;
-        settings.autotune = autotune_of(config.autotune.mode);
-        device->set(settings);
         on.owned_device = std::move(device);
     } else {
         on.kernels = config.debug.reference_kernels ? reference_kernels() : cpu_kernels();
     }
-    require_mode(on.device, mode_on(on.device, config.precision));
+    const PrecisionMode mode = mode_on(on.device, config.precision);
+    require_mode(on.device, mode);
+    if (on.device != nullptr) on.device->set(settings_of(config, mode));
     return on;
 }
 

@@ -159,6 +159,12 @@ TEST_CASE("a report of a run is one page with its memory") {
               .wait()
               .exit_code == 0);
     CHECK(test::Process(folder.path(), {"report", (folder / "none").string()}).wait().exit_code == 3);
+    fs::create_directories(folder / "emptied");
+    test::write_file(folder / "emptied" / "sweep_of.json", "{}");
+    const test::Finished emptied =
+        test::Process(folder.path(), {"report", (folder / "emptied").string()}).wait();
+    CHECK(emptied.exit_code == 3);
+    CHECK_THAT(emptied.err, Catch::Contains("no run of this sweep has metrics yet"));
 }
 
 TEST_CASE("a bench splits an update into parts that add up") {
