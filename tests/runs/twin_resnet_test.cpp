@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "core/available_memory.h"
 #include "core/error.h"
 #include "support/twin_training.h"
 
