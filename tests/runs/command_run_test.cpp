@@ -170,7 +170,9 @@ TEST_CASE("a full disk is exit 6 in one line, and memory that is not there, too"
     check_one_line(wide.err, "; not even one sample fits: a smaller model is needed");
 }
 
-TEST_CASE("H35: Ctrl-C saves, says one line and is exit 130; another process in the directory is refused") {
+TEST_CASE(
+    "H35: Ctrl-C is answered, saves, says what it saved and is exit 130; another process in the directory is "
+    "refused") {
     const test::ScratchFolder folder;
     write_config(folder / "c.yaml", "100000");
     const std::string output = (folder / "run").string();
@@ -189,7 +191,11 @@ TEST_CASE("H35: Ctrl-C saves, says one line and is exit 130; another process in 
     process.signal(SIGINT);
     const test::Finished finished = process.wait();
     CHECK(finished.exit_code == 130);
-    check_one_line(finished.err, "stopped by SIGINT after update");
+    const std::string answer =
+        "mpt-train: SIGINT: stopping after this update (a second signal ends at once)\n";
+    CHECK_THAT(finished.err, Catch::StartsWith(answer));
+    check_one_line(finished.err.substr(std::min(answer.size(), finished.err.size())),
+                   "stopped by SIGINT after update");
     const auto summary = test::rows_of(output, "summary").at(0);
     CHECK(fs::exists(summary["checkpoint"].get<std::string>() + "/manifest.json"));
 }
