@@ -29,7 +29,7 @@ MPT_DEVICE float dot(const T* a, const T* b, std::int64_t size) {
 
 // A block for each query of each head.
 template <int pack, typename T>
-MPT_KERNEL(kThreads)
+MPT_KERNEL_ALL_REGISTERS(kThreads)
 void forward_kernel(AttentionCall e, AttentionRows<const T> q, AttentionRows<const T> k,
                     AttentionRows<const T> v, T* o, float* logsumexp) {
     MPT_DYNAMIC_SHARED(float, p, e.keys);
