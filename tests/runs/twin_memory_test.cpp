@@ -2,6 +2,7 @@
 // not fit is. The reference for the largest micro-batch is the plan for nine tenths of what is free.
 #include <catch2/catch.hpp>
 
+#include "core/available_memory.h"
 #include "core/error.h"
 #include "exec/run_memory.h"
 #include "support/scarce_device.h"
@@ -29,12 +30,12 @@ void check_told(const std::string& told, const TrainingProgram& program, std::in
     const std::int64_t largest =
         program.largest_micro_batch(std::min(need, available) / 10 * 9, Recompute::kOff);
     CHECK(largest > 0);
-    CHECK_THAT(told,
-               Catch::Contains("the plan needs " + std::to_string(need >> 20) + " MiB at micro-batch") &&
-                   Catch::Contains("there is " + std::to_string(available >> 20) +
-                                   " MiB, too little for it and what comes beside it (" + cause + ")") &&
-                   Catch::Contains("largest micro-batch that fits is " + std::to_string(largest)) &&
-                   Catch::Contains("set train.accumulate=") && !Catch::Contains("lower train.batch_size"));
+    CHECK_THAT(told, Catch::Contains("the plan needs " + print_bytes(need) + " at micro-batch") &&
+                         Catch::Contains("there is " + print_bytes(available) +
+                                         ", too little for it and what comes beside it (" + cause + ")") &&
+                         Catch::Contains("largest micro-batch that fits is " + std::to_string(largest)) &&
+                         Catch::Contains("set train.accumulate=") &&
+                         !Catch::Contains("lower train.batch_size"));
 }
 
 }  // namespace
