@@ -97,7 +97,7 @@ void query_kernel(AttentionCall e, AttentionBackward<T> in, AttentionRows<T> gra
 
 // A block for each key of each head, over the queries that see it.
 template <int pack, typename T>
-MPT_KERNEL(kThreads)
+MPT_KERNEL_ALL_REGISTERS(kThreads)
 void key_kernel(AttentionCall e, AttentionBackward<T> in, AttentionRows<T> grad_k, AttentionRows<T> grad_v) {
     MPT_DYNAMIC_SHARED(float, of_query, 2 * e.queries);  // gradients of scores, then weights
     const gpu::HeadBlock head(e, e.keys);
