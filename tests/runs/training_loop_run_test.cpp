@@ -25,6 +25,22 @@ std::map<std::string, std::string> files_under(const fs::path& folder) {
     return files;
 }
 
+// Trains, and asks to stop as SIGTERM does once so many bytes of metrics are written.
+TrainResult run_until_written(const RunConfig& config, std::uintmax_t bytes) {
+    StopFlag flag;
+    std::atomic<bool> over = false;
+    std::thread stopper([&] {
+        const fs::path metrics = fs::path(config.output_dir) / "metrics.jsonl";
+        while (!over && (!fs::exists(metrics) || fs::file_size(metrics) < bytes))
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        flag.signal = SIGTERM;
+    });
+    const TrainResult result = test::run(config, {.stop = &flag});
+    over = true;
+    stopper.join();
+    return result;
+}
+
 }  // namespace
 
 TEST_CASE("H04: 10 samples in micro-batches of 2, four a window, are two updates an epoch") {
@@ -188,17 +204,7 @@ TEST_CASE("H35: a stop in the middle saves; the resumed run equals one that was 
     test::run(config);
 
     config.output_dir = (folder / "stopped").string();
-    StopFlag flag;
-    std::atomic<bool> over = false;
-    std::thread stopper([&] {
-        const fs::path metrics = folder / "stopped/metrics.jsonl";
-        while (!over && (!fs::exists(metrics) || fs::file_size(metrics) < 700))
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        flag.signal = SIGTERM;
-    });
-    const TrainResult result = test::run(config, {.stop = &flag});
-    over = true;
-    stopper.join();
+    const TrainResult result = run_until_written(config, 700);
     REQUIRE(result.signal == SIGTERM);
     CHECK_THAT(result.message,
                Catch::Contains("stopped by SIGTERM after update") && Catch::Contains("--resume"));
@@ -225,17 +231,7 @@ TEST_CASE("H35: a stop within a long update drops it; the resumed run equals one
     test::run(config);
 
     config.output_dir = (folder / "stopped").string();
-    StopFlag flag;
-    std::atomic<bool> over = false;
-    std::thread stopper([&] {
-        const fs::path metrics = folder / "stopped/metrics.jsonl";
-        while (!over && (!fs::exists(metrics) || fs::file_size(metrics) < 100))
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        flag.signal = SIGTERM;
-    });
-    const TrainResult result = test::run(config, {.stop = &flag});
-    over = true;
-    stopper.join();
+    const TrainResult result = run_until_written(config, 100);
     CHECK(result.summary.attempted == 1);  // the second had begun
     CHECK_THAT(result.message, Catch::Contains("stopped by SIGTERM after update 1; checkpoint"));
 
