@@ -25,7 +25,7 @@ struct TokenKey {
 // A block sorts a tile: a key's place is the number of those below it, and no two are equal. Padding and
 // unknown ids get no row.
 MPT_KERNEL(kSortTile)
-inline void sort_tile_kernel(std::int64_t tokens, std::int64_t rows, std::int64_t padding,
+static void sort_tile_kernel(std::int64_t tokens, std::int64_t rows, std::int64_t padding,
                              const std::int32_t* ids, TokenKey* keys) {
     MPT_SHARED(std::uint64_t, tile, kSortTile);
     const std::int64_t first = block_index() * kSortTile, token = first + thread_index();
@@ -48,7 +48,7 @@ inline void sort_tile_kernel(std::int64_t tokens, std::int64_t rows, std::int64_
 // Runs of `run` sorted keys become runs of kMergeWays as many: a key's place is the sum of its places in
 // each.
 MPT_KERNEL(kSortTile)
-inline void merge_kernel(std::int64_t tokens, std::int64_t run, const TokenKey* keys, TokenKey* merged) {
+static void merge_kernel(std::int64_t tokens, std::int64_t run, const TokenKey* keys, TokenKey* merged) {
     const std::int64_t at = block_index() * kSortTile + thread_index();
     if (at >= tokens) return;
     const std::uint64_t key = keys[at].bits;
