@@ -8,10 +8,9 @@ cd "$(dirname "$0")/.."
 
 build=${1:-build-architectures}
 rm -rf "$build"
+# No ccache for nvcc: behind it warnings of headers do not come through.
 launcher=()
-if command -v ccache >/dev/null; then
-  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
-fi
+if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 cmake -S . -B "$build" -G Ninja -DMPT_CUDA=ON -DMPT_CUDA_ARCHITECTURES=all "${launcher[@]}" |
   sed -n 's/^-- \(CUDA backend: .*\)/\1/p'
 begin=$SECONDS status=0
