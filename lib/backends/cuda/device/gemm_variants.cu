@@ -17,14 +17,17 @@ constexpr int kWmmaTile = 64, kWmmaDepth = 32, kWmmaThreads = 128, kPadding = 8;
 // What lies in memory for a storage type, what Tensor Cores take it for, and how deep their fragments are.
 template <typename T>
 struct Operand;
-template <>
-struct Operand<f16> {
-    using Stored = __half;
-    using Multiplied = __half;
+template <typename Narrow>
+struct NarrowOperand {
+    using Stored = Narrow;
+    using Multiplied = Narrow;
     static constexpr int kDepth = 16;
-    __device__ static __half rounded(__half value) { return value; }
+    __device__ static Narrow rounded(Narrow value) { return value; }
 };
-// bf16 and tf32 came with compute capability 8.0; before it their kernels are empty, and no variant runs them.
+template <>
+struct Operand<f16> : NarrowOperand<__half> {};
+// bf16 and tf32 came with compute capability 8.0; before it their kernels are empty, and no variant runs
+// them.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 template <typename T>
 constexpr bool kHasFragments = std::is_same_v<T, f16>;
@@ -32,12 +35,7 @@ constexpr bool kHasFragments = std::is_same_v<T, f16>;
 template <typename T>
 constexpr bool kHasFragments = true;
 template <>
-struct Operand<bf16> {
-    using Stored = __nv_bfloat16;
-    using Multiplied = __nv_bfloat16;
-    static constexpr int kDepth = 16;
-    __device__ static __nv_bfloat16 rounded(__nv_bfloat16 value) { return value; }
-};
+struct Operand<bf16> : NarrowOperand<__nv_bfloat16> {};
 template <>
 struct Operand<float> {
     using Stored = float;
@@ -95,7 +93,8 @@ __device__ __forceinline__ void wmma_tile(std::int64_t n, std::int64_t k, const 
             wmma::store_matrix_sync(tile_d + (down + 16 * i) * kWmmaTile + across + 16 * j, sums[i][j],
                                     kWmmaTile, wmma::mem_row_major);
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x) * kPack; i < kWmmaTile * kWmmaTile; i += kWmmaThreads * kPack) {
+    for (int i = static_cast<int>(threadIdx.x) * kPack; i < kWmmaTile * kWmmaTile;
+         i += kWmmaThreads * kPack) {
         float sums_of_row[kPack];
         load<kPack>(tile_d + i, sums_of_row);
         store<kPack>(d + (row0 + i / kWmmaTile) * n + column0 + i % kWmmaTile, sums_of_row);
