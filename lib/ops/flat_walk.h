@@ -19,6 +19,7 @@
 
 namespace mpt::flat_walk {
 
+inline constexpr std::int64_t kBlocks = 32;   // that a thread takes at a time
 inline constexpr std::int64_t kBlock = 2048;  // elements: a block of every region fits the first caches
 
 inline std::string refusal(const Signature&) {
@@ -154,7 +155,8 @@ void for_each_block(const Regions& r, const Blocks& blocks, Masters masters, int
         }
         if (r.narrow != nullptr) narrow(master, block.elements, r.narrow, r.narrow_dtype, block.begin);
     };
-    cpu::parallel_for(static_cast<std::int64_t>(blocks.size()), 1, num_threads, [&](cpu::Range range, int) {
+    const auto num_blocks = static_cast<std::int64_t>(blocks.size());
+    cpu::share_out(num_blocks, kBlocks, num_threads, [&](cpu::Range range, int) {
         alignas(64) float scratch[kBlock];
         for (std::int64_t i = range.begin; i < range.end; ++i) run_block(i, scratch);
     });

@@ -165,6 +165,44 @@ TEST_CASE("products of all layouts and awkward sizes agree with f64 loops, bit b
 
 namespace {
 
+// The bits of c, which is f32 or bf16, after a product with every operand drawn.
+std::vector<std::uint8_t> bits_of_product(const MatmulSpec& spec, int num_threads) {
+    const Buffer<float> a = drawn(spec.m * spec.k, 5), b = drawn(spec.n * spec.k, 6),
+                        x = drawn(spec.m * spec.n, 7);
+    Buffer<float> c = drawn(spec.m * spec.n, 8);
+    Buffer<float> workspace(
+        static_cast<std::int64_t>(matmul_workspace_bytes(spec, num_threads) / sizeof(float)));
+    matmul(spec, {a.data, b.data, c.data, nullptr, x.data, workspace.data}, num_threads);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(c.data);
+    return {bytes, bytes + spec.m * spec.n * static_cast<std::int64_t>(size_of(spec.c))};
+}
+
+}  // namespace
+
+TEST_CASE("threads that share columns or rows of a product leave the bits of one thread") {
+    if (is_baseline()) return;
+    struct Size {
+        std::int64_t m, n, k;
+    };
+    // Columns in one and in several blocks of k, of which some are narrow enough to be shared by four; rows.
+    for (const auto& [m, n, k] :
+         {Size{200, 500, 150}, Size{200, 1100, 1700}, Size{2000, 90, 200}, Size{3000, 70, 900}})
+        for (const DType c : {DType::f32, DType::bf16})
+            for (const Pointwise derivative : {Pointwise::kIdentity, Pointwise::kGeluTanh}) {
+                MatmulSpec spec{.m = m, .n = n, .k = k};
+                spec.c = c;
+                spec.derivative_at_x = derivative;
+                spec.b.transposed = m % 400 == 200;
+                spec.accumulate = c == DType::f32 && derivative == Pointwise::kIdentity;
+                CAPTURE(m, n, k, static_cast<int>(c), static_cast<int>(derivative));
+                const auto one = bits_of_product(spec, 1);
+                for (const int threads : {2, 4})
+                    for (int again = 0; again < 3; ++again) CHECK(bits_of_product(spec, threads) == one);
+            }
+}
+
+namespace {
+
 template <typename T>
 std::vector<T> narrowed(const Buffer<float>& values, std::int64_t count) {
     std::vector<T> narrow;

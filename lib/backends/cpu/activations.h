@@ -33,19 +33,22 @@ inline Gate gelu_exact_gate(__m256 x) {
             _mm256_mul_ps(bell, constant(0.398942280f))};
 }
 
-// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)), of |u| so that both it and its distance from 1 keep their digits.
-// Far out the share is 0 or 1, and x^3 must not overflow.
-inline Gate gelu_tanh_gate(__m256 value) {
-    const __m256 x = _mm256_max_ps(constant(-30), _mm256_min_ps(constant(30), value));  // NaN stays
-    constexpr float kSlope = 1.595769122f;                                              // 2 sqrt(2 / pi)
+// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)), of |x| so that both it and its distance from 1 keep their digits.
+// The power of 2 is that of exp(-2 |u|); it rounds as u itself does. x^2 is bounded where the slope is 0
+// anyway, and would make it NaN if it overflowed.
+inline Gate gelu_tanh_gate(__m256 x) {
+    constexpr float kSlope = 1.595769122f;  // 2 sqrt(2 / pi)
+    constexpr float kSlopeOf2 = kSlope * 1.44269504f;
     const __m256 square = _mm256_mul_ps(x, x);
-    const __m256 u =
-        _mm256_mul_ps(x, _mm256_fmadd_ps(square, constant(kSlope * 0.044715f), constant(kSlope)));
-    const __m256 e = exp_of_negative(_mm256_or_ps(u, constant(-0.0f)));
+    const __m256 exponent =
+        _mm256_mul_ps(_mm256_or_ps(x, constant(-0.0f)),
+                      _mm256_fmadd_ps(square, constant(kSlopeOf2 * 0.044715f), constant(kSlopeOf2)));
+    const __m256 e = exp2_of_negative(exponent);
     const __m256 greater = _mm256_div_ps(constant(1), _mm256_add_ps(constant(1), e));
     const __m256 lesser = _mm256_mul_ps(e, greater);
-    const __m256 du = _mm256_fmadd_ps(square, constant(3 * kSlope * 0.044715f), constant(kSlope));
-    return {_mm256_blendv_ps(greater, lesser, u), _mm256_mul_ps(du, _mm256_mul_ps(greater, lesser))};
+    const __m256 du = _mm256_fmadd_ps(_mm256_min_ps(constant(900), square), constant(3 * kSlope * 0.044715f),
+                                      constant(kSlope));
+    return {_mm256_blendv_ps(greater, lesser, x), _mm256_mul_ps(du, _mm256_mul_ps(greater, lesser))};
 }
 
 // The sigmoid p and its slope p (1 - p), of |x| so that both p and 1 - p keep their digits.

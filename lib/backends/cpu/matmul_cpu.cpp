@@ -1,11 +1,12 @@
-#include <unistd.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "backends/cpu/instruction_set.h"
 #include "backends/cpu/matmul.h"
+#include "backends/cpu/matmul_cut.h"
 #include "backends/cpu/matmul_pack.h"
 #include "backends/cpu/matmul_rows.h"
+#include "backends/cpu/matmul_team.h"
 #include "backends/cpu/matmul_tiles.h"
 #include "backends/cpu/threads.h"
 
@@ -13,131 +14,50 @@ namespace mpt::cpu {
 
 namespace {
 
+using matmul_cut::ceil_div;
+using matmul_cut::Cut;
+using matmul_cut::Team;
+using matmul_cut::tiles_for;
 using matmul_pack::Panel;
-
-constexpr std::int64_t kMostDepth = 768;             // of a block, so that a panel stays in the second cache
-constexpr std::int64_t kLeastDepth = 256;            // that pays for keeping all of a in the second cache
-constexpr std::int64_t kBytesOfB = 4 * 1024 * 1024;  // of a block of b: in the last cache
-constexpr double kFlopsOfThread = 1 << 19;           // less does not pay for waking one
 
 constexpr std::int64_t kMostTile = 16 * 32;  // floats
 
-// Of a block of a: half of the second cache. 1 MiB where the system does not tell its size.
-std::int64_t bytes_of_a() {
-    static const std::int64_t bytes = [] {
-        const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
-        return (size > 0 ? static_cast<std::int64_t>(size) : 1 << 20) / 2;
-    }();
-    return bytes;
-}
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
-constexpr std::int64_t in_lines(std::int64_t floats) {
-    return ceil_div(floats, 16) * 16;
-}
-
-const TileSet& tiles_for(const MatmulSpec& s) {
-    if (s.a.dtype == DType::bf16 && s.b.dtype == DType::bf16 && has_bf16_products())
-        return tiles_bf16_avx512();
-    return instruction_set() == InstructionSet::kAvx512 ? tiles_avx512() : tiles_avx2();
-}
-
-// How a product is cut: a grid of threads over c, and each thread's part into blocks.
-struct Cut {
-    const TileSet& tiles;
-    int grid_m = 1, grid_n = 1;
-    std::int64_t elements_k = 0;                               // of a panel
-    std::int64_t num_k = 1, depth = 0;                         // blocks of them, and the greatest
-    std::int64_t block_m = 0;                                  // most panels of a in a block
-    std::int64_t block_n = 0;                                  // most panels of b
-    std::int64_t kept_n = 0;                                   // of them packed at a time
-    bool direct = true;                                        // sums go straight to c
-    std::int64_t a_floats = 0, b_floats = 0, sums_floats = 0;  // of a thread
-
-    Cut(const MatmulSpec& s, int most_threads) : tiles(tiles_for(s)) {
-        const TileSet& t = tiles;
-        choose_grid(s, most_threads);
-        elements_k = ceil_div(s.k, t.values);
-        // Few rows of a are taken as one block, less deep, so that a panel of b is used up at once. Decided
-        // by all rows, not by a thread's: the order of sums must not hang on the number of threads.
-        const std::int64_t depth_of_all = bytes_of_a() / 4 / (ceil_div(s.m, t.rows) * t.a_row);
-        num_k = std::max<std::int64_t>(
-            1, ceil_div(elements_k,
-                        depth_of_all < kLeastDepth ? kMostDepth : std::min(kMostDepth, depth_of_all)));
-        depth = ceil_div(elements_k, num_k);
-        const std::int64_t rows = ceil_div(s.m, grid_m),
-                           panels_n = ceil_div(ceil_div(s.n, t.columns), grid_n);
-        const std::int64_t panel_floats = std::max<std::int64_t>(1, depth);
-        const std::int64_t panels_m = ceil_div(rows, t.rows),
-                           most_m = std::max<std::int64_t>(1, bytes_of_a() / 4 / (panel_floats * t.a_row));
-        block_m = ceil_div(panels_m, ceil_div(panels_m, most_m));
-        const std::int64_t most = std::max<std::int64_t>(1, kBytesOfB / 4 / (panel_floats * t.columns));
-        block_n = ceil_div(panels_n, ceil_div(panels_n, most));
-        kept_n = block_n;
-        direct = s.c == DType::f32 && s.derivative_at_x == Pointwise::kIdentity;
-        if (block_m == panels_m) {
-            kept_n = 2;
-            if (direct) block_n = panels_n;
-        }
-        a_floats = in_lines(block_m * t.a_row * depth);
-        b_floats = in_lines(kept_n * t.columns * depth);
-        if (!direct && num_k > 1) sums_floats = in_lines(rows * block_n * t.columns);
-    }
-    int num_threads() const { return grid_m * grid_n; }
-    std::int64_t floats() const { return a_floats + b_floats + sums_floats; }
-
-  private:
-    // Each thread packs its own operands: the grid with the least to pack.
-    void choose_grid(const MatmulSpec& s, int most_threads) {
-        const double flops =
-            2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-        const int threads = static_cast<int>(std::clamp(flops / kFlopsOfThread, 1.0, 1.0 * most_threads));
-        const std::int64_t panels = ceil_div(s.n, tiles.columns);
-        std::int64_t least = -1;
-        for (int gm = 1; gm <= threads; ++gm) {
-            const int gn = threads / gm;
-            if (gm * gn != threads || gm > s.m || gn > panels) continue;
-            const std::int64_t packed = ceil_div(s.m, gm) + ceil_div(panels, gn) * tiles.columns;
-            if (least >= 0 && packed >= least) continue;
-            least = packed;
-            grid_m = gm;
-            grid_n = gn;
-        }
-    }
-};
-
-// One thread's part of a product.
+// One thread's part of a product, or its team's.
 class Part {
   public:
     Part(const MatmulSpec& spec, const MatmulArgs& args, const Cut& cut, int thread)
-        : spec_(spec),
-          args_(args),
-          cut_(cut),
-          tiles_(cut.tiles),
-          rows_(share_of(spec.m, thread / cut.grid_n, cut.grid_m)),
-          panels_(share_of(ceil_div(spec.n, tiles_.columns), thread % cut.grid_n, cut.grid_n)),
-          num_row_panels_(ceil_div(rows_.end - rows_.begin, tiles_.rows)) {
-        a_ = static_cast<float*>(args.workspace) + thread * cut.floats();
+        : spec_(spec), args_(args), cut_(cut), tiles_(cut.tiles) {
+        int m = thread / cut.grid_n, n = thread % cut.grid_n, member = 0;
+        if (cut.team == Team::kRows) member = std::exchange(m, m / 2) % 2;
+        if (cut.team == Team::kColumns) member = std::exchange(n, n / 2) % 2;
+        rows_ = share_of(spec.m, m, cut.parts_m());
+        panels_ = share_of(ceil_div(spec.n, tiles_.columns), n, cut.parts_n());
+        num_row_panels_ = ceil_div(rows_.end - rows_.begin, tiles_.rows);
+        float* memory = static_cast<float*>(args.workspace);
+        a_ = memory + thread * (cut.a_floats + cut.b_floats);
         b_ = a_ + cut.a_floats;
-        sums_ = b_ + cut.b_floats;
+        sums_ = memory + cut.num_threads() * (cut.a_floats + cut.b_floats) +
+                (m * cut.parts_n() + n) * (cut.sums_floats + cut.team_words);
+        team_ = MatmulTeam(sums_ + cut.sums_floats, cut.rounds, member);
     }
 
     void run() {
         for (first_n_ = panels_.begin; first_n_ < panels_.end; first_n_ += cut_.block_n) {
             count_n_ = std::min(cut_.block_n, panels_.end - first_n_);
-            for (std::int64_t block = 0; block < cut_.num_k; ++block) {
-                k_ = share_of(cut_.elements_k, static_cast<int>(block), static_cast<int>(cut_.num_k));
+            for (std::int64_t block = 0; block < cut_.num_k; ++block, ++round_) {
+                k_ = k_of(block);
                 first_ = block == 0;
                 last_ = block + 1 == cut_.num_k;
-                for (first_m_ = 0; first_m_ < num_row_panels_; first_m_ += cut_.block_m) run_rows();
+                run_block(block);
             }
         }
     }
 
   private:
     std::int64_t depth() const { return k_.end - k_.begin; }
+    Range k_of(std::int64_t block) const {
+        return share_of(cut_.elements_k, static_cast<int>(block), static_cast<int>(cut_.num_k));
+    }
     std::int64_t column_of(std::int64_t j) const { return (first_n_ + j) * tiles_.columns; }
     std::int64_t columns_of(std::int64_t j) const {
         return std::min<std::int64_t>(tiles_.columns, spec_.n - column_of(j));
@@ -243,28 +163,89 @@ class Part {
         }
     }
 
-    void run_rows() {
-        const std::int64_t count = std::min(cut_.block_m, num_row_panels_ - first_m_);
-        const bool packs = first_m_ == 0;
-        const std::int64_t parts = parts_of_b();
-        pack_a(count);
-        if (packs)
-            for (std::int64_t part = 0; part < parts; ++part) pack_b(0, part);
-        for (std::int64_t j = 0; j < count_n_; ++j) {
-            const bool goes_on = packs && j + 1 < count_n_;
-            std::int64_t packed = 0;
-            for (std::int64_t i = 0; i < count; ++i) {
-                run_tile(i, j, goes_on);
-                if (!goes_on) continue;
-                const std::int64_t fetched = spec_.b.transposed ? (i + 1) / 2 : i + 1;
-                for (; packed < std::min(fetched, parts); ++packed) pack_b(j + 1, packed);
-            }
-            if (goes_on)
-                for (; packed < parts; ++packed) pack_b(j + 1, packed);
+    // The part of a that is packed next: its rows in memory, and pairs of lines in each. Every tile fetches
+    // some rows of one pair.
+    struct NextA {
+        const char* data = nullptr;
+        std::int64_t row = 0, rows = 0, pairs = 0;  // row in bytes
+        TileArgs::Rows share(std::int64_t tile, std::int64_t rows_of_tile) const {
+            if (data == nullptr) return {};
+            const std::int64_t first = tile / pairs * rows_of_tile;
+            if (first >= rows) return {};
+            return {data + first * row + tile % pairs * 128, row};
+        }
+    };
+    // Panels of a from `panels` on, and of k a block.
+    NextA part_of_a(const Range& panels, const Range& block) const {
+        if (panels.begin == panels.end) return {};
+        const Range m = {rows_of(panels.begin).begin, rows_of(panels.end - 1).end};
+        const Range k = {block.begin * tiles_.values, std::min(block.end * tiles_.values, spec_.k)};
+        const Range &outer = spec_.a.transposed ? k : m, &inner = spec_.a.transposed ? m : k;
+        const auto bytes = static_cast<std::int64_t>(size_of(spec_.a.dtype));
+        const std::int64_t row = (spec_.a.transposed ? spec_.m : spec_.k) * bytes;
+        return {static_cast<const char*>(args_.a) + outer.begin * row + inner.begin * bytes, row,
+                outer.end - outer.begin, ceil_div((inner.end - inner.begin) * bytes, 128)};
+    }
+
+    // All panels of a that are this thread's with a block of k, as many at a time as the second cache holds.
+    void run_block(std::int64_t block) {
+        const bool shared = cut_.team == Team::kRows;
+        const auto rows_from = [&](std::int64_t begin) {
+            if (shared) return team_.take(round_, num_row_panels_, cut_.block_m);
+            return Range{begin, std::min(begin + cut_.block_m, num_row_panels_)};
+        };
+        bool packs = true;
+        for (Range rows = rows_from(0), next; rows.begin < rows.end; rows = next, packs = false) {
+            next = rows_from(rows.end);
+            if (next.begin < next.end)
+                next_a_ = part_of_a(next, k_);
+            else
+                next_a_ = last_ || shared
+                              ? NextA{}
+                              : part_of_a({0, std::min(cut_.block_m, num_row_panels_)}, k_of(block + 1));
+            first_m_ = rows.begin;
+            block_count_m_ = rows.end - rows.begin;
+            if (shared) team_.wait_for(rows, round_);
+            run_rows(packs);
+            if (shared) team_.end(rows, round_);
         }
     }
 
-    void run_tile(std::int64_t i, std::int64_t j, bool goes_on) const {
+    // The panel of b to take after j, or -1.
+    std::int64_t panel_after(std::int64_t j) const {
+        if (cut_.team != Team::kColumns) return j + 1 < count_n_ ? j + 1 : -1;
+        const Range taken = team_.take(round_, count_n_, 1);
+        return taken.begin < taken.end ? taken.begin : -1;
+    }
+
+    void run_rows(bool packs) {
+        std::int64_t j = panel_after(-1);
+        if (j < 0) return;
+        pack_a(block_count_m_);
+        if (packs)
+            for (std::int64_t part = 0; part < parts_of_b(); ++part) pack_b(j, part);
+        for (nth_panel_ = 0; j >= 0; ++nth_panel_) {
+            const std::int64_t next = panel_after(j);
+            if (cut_.team == Team::kColumns) team_.wait_for({j, j + 1}, round_);
+            run_panel(j, packs ? next : -1);
+            if (cut_.team == Team::kColumns) team_.end({j, j + 1}, round_);
+            j = next;
+        }
+    }
+
+    // All tiles of panel j of b; panel `next` is packed on the way, if there is one.
+    void run_panel(std::int64_t j, std::int64_t next) {
+        const std::int64_t parts = next < 0 ? 0 : parts_of_b();
+        std::int64_t packed = 0;
+        for (std::int64_t i = 0; i < block_count_m_; ++i) {
+            run_tile(i, j, next);
+            const std::int64_t fetched = spec_.b.transposed ? (i + 1) / 2 : i + 1;
+            for (; packed < std::min(fetched, parts); ++packed) pack_b(next, packed);
+        }
+        for (; packed < parts; ++packed) pack_b(next, packed);
+    }
+
+    void run_tile(std::int64_t i, std::int64_t j, std::int64_t next) const {
         const Range rows = rows_of(first_m_ + i);
         const std::int64_t count = rows.end - rows.begin, column = column_of(j), columns = columns_of(j);
         TileArgs tile{.a = panel_a(i), .b = panel_b(j), .k = depth(), .add = !first_ || spec_.accumulate};
@@ -273,21 +254,24 @@ class Part {
             std::fill(std::copy_n(args_.bias + column, columns, bias), std::end(bias), 0.0f);
             tile.start = bias;
         }
-        if (goes_on) fetch_ahead(tile, i, j + 1);
-        const void* soon = nullptr;
-        if (cut_.direct)
-            soon = args_.c;
-        else if (last_ && spec_.derivative_at_x != Pointwise::kIdentity)
-            soon = args_.x;
-        if (soon != nullptr && columns == tiles_.columns) {
+        if (next >= 0) fetch_ahead(tile, i, next);
+        const bool derives = last_ && spec_.derivative_at_x != Pointwise::kIdentity;
+        if (columns == tiles_.columns) {
             const auto bytes = static_cast<std::int64_t>(size_of(spec_.c));
-            tile.soon = static_cast<const char*>(soon) + (rows.begin * spec_.n + column) * bytes;
-            tile.soon_row = spec_.n * bytes;
+            const std::int64_t at = (rows.begin * spec_.n + column) * bytes, row = spec_.n * bytes;
+            if (cut_.direct) tile.soon[0] = {static_cast<const char*>(args_.c) + at, row};
+            if (derives) tile.soon[1] = {static_cast<const char*>(args_.x) + at, row};
         }
-        if (cut_.direct)
-            run_direct(tile, static_cast<float*>(args_.c) + rows.begin * spec_.n + column, count, columns);
-        else
-            run_rounded(tile, rows, j);
+        if (tile.soon[1].data == nullptr)
+            tile.soon[1] =
+                next_a_.share(nth_panel_ * block_count_m_ + i, (rows_.end - rows_.begin) / num_row_panels_);
+        if (!cut_.direct) return run_rounded(tile, rows, j);
+        run_direct(tile, static_cast<float*>(args_.c) + rows.begin * spec_.n + column, count, columns);
+        if (derives) {
+            tile.c = static_cast<float*>(args_.c) + rows.begin * spec_.n + column;
+            tile.c_row = spec_.n;
+            finish(tile, rows, column, columns);
+        }
     }
 
     // Sums in c itself, but for tiles that reach over its edge.
@@ -322,26 +306,34 @@ class Part {
         for (std::int64_t r = 0; r < rows; ++r) std::copy_n(from + r * from_row, columns, to + r * to_row);
     }
 
-    // Rounds a tile of sums into c, through the derivative if there is one. All of x is read before c is
-    // written: rows of both are likely to be a multiple of 4 KiB apart, where a load waits for the stores.
+    // Rounds a tile of sums, which may be c itself, into c, through the derivative if there is one. All of x
+    // is read before c is written: rows of both are likely to be a multiple of 4 KiB apart, where a load
+    // waits for the stores.
     void finish(const TileArgs& tile, const Range& rows, std::int64_t column, std::int64_t columns) const {
+        alignas(64) float own[kMostTile];
+        const float* from = tile.c;
+        std::int64_t from_row = tile.c_row;
         const auto for_rows = [&](const auto& body) {
             for (std::int64_t r = rows.begin; r < rows.end; ++r)
-                body(tile.c + (r - rows.begin) * tile.c_row, r * spec_.n + column);
+                body(from + (r - rows.begin) * from_row, own + (r - rows.begin) * tiles_.columns,
+                     r * spec_.n + column);
         };
         simd::with_storage(spec_.c, [&]<typename T>(T) {
             simd::with_activation(spec_.derivative_at_x, [&](auto activation) {
-                if constexpr (activation() != Pointwise::kIdentity)
-                    for_rows([&](float* sums, std::int64_t at) {
+                if constexpr (activation() != Pointwise::kIdentity) {
+                    for_rows([&](const float* sums, float* to, std::int64_t at) {
                         const T* x = static_cast<const T*>(args_.x) + at;
                         simd::for_lanes(0, columns, [&](std::int64_t c, auto lanes) {
                             const __m256 v = simd::load(sums + c, lanes);
-                            simd::store(sums + c, simd::through<activation()>(v, simd::load(x + c, lanes)),
+                            simd::store(to + c, simd::through<activation()>(v, simd::load(x + c, lanes)),
                                         lanes);
                         });
                     });
+                    from = own;
+                    from_row = tiles_.columns;
+                }
             });
-            for_rows([&](const float* sums, std::int64_t at) {
+            for_rows([&](const float* sums, float*, std::int64_t at) {
                 T* to = static_cast<T*>(args_.c) + at;
                 simd::for_lanes(0, columns, [&](std::int64_t c, auto lanes) {
                     simd::store(to + c, simd::load(sums + c, lanes), lanes);
@@ -355,13 +347,23 @@ class Part {
     const Cut& cut_;
     const TileSet& tiles_;
     Range rows_, panels_;  // of c; panels of b
-    std::int64_t num_row_panels_;
-    float *a_, *b_, *sums_;
+    std::int64_t num_row_panels_ = 0;
+    float *a_ = nullptr, *b_ = nullptr, *sums_ = nullptr;
+    MatmulTeam team_;
     // The present block: panels of b, rows of k, panels of a.
-    std::int64_t first_n_ = 0, count_n_ = 0, first_m_ = 0;
+    std::int64_t first_n_ = 0, count_n_ = 0, first_m_ = 0, block_count_m_ = 0, round_ = 0, nth_panel_ = 0;
+    NextA next_a_;
     Range k_;
     bool first_ = true, last_ = true;
 };
+
+// The state of all teams, before any of their threads runs.
+void clear_teams(const Cut& cut, float* workspace) {
+    const std::int64_t of_part = cut.sums_floats + cut.team_words;
+    float* parts = workspace + cut.num_threads() * (cut.a_floats + cut.b_floats);
+    for (int part = 0; part < cut.parts_m() * cut.parts_n(); ++part)
+        std::fill_n(parts + part * of_part + cut.sums_floats, cut.team_words, 0.0f);
+}
 
 }  // namespace
 
@@ -374,12 +376,13 @@ std::string matmul_description(const MatmulSpec& spec) {
 std::size_t matmul_workspace_bytes(const MatmulSpec& spec, int num_threads) {
     if (is_few_rows(spec)) return few_rows_workspace_bytes(spec);
     const Cut cut(spec, num_threads);
-    return static_cast<std::size_t>(cut.floats() * cut.num_threads()) * sizeof(float);
+    return static_cast<std::size_t>(cut.floats()) * sizeof(float);
 }
 
 void matmul(const MatmulSpec& spec, const MatmulArgs& args, int num_threads) {
     if (is_few_rows(spec)) return matmul_few_rows(spec, args, num_threads);
     const Cut cut(spec, num_threads);
+    clear_teams(cut, static_cast<float*>(args.workspace));
     run_threads(cut.num_threads(), [&](int thread) { Part(spec, args, cut, thread).run(); });
 }
 

@@ -17,9 +17,12 @@ struct TileArgs {
     bool add = false;              // the sums are added to c
 
     // Memory that comes near while the tile is computed: for every sixteen rows of the panels two rows of
-    // `soon` (128 bytes of each, of as many as the tile has), and four lines of `ahead`.
-    const char* soon = nullptr;
-    std::int64_t soon_row = 0;  // bytes
+    // each of `soon` (128 bytes of each row, of as many as the tile has), and four lines of `ahead`.
+    struct Rows {
+        const char* data = nullptr;
+        std::int64_t row = 0;  // bytes
+    };
+    Rows soon[2] = {};
     const char* ahead = nullptr;
     std::int64_t ahead_step = 0;       // bytes from each four lines to the next
     std::int64_t ahead_lines[4] = {};  // offsets of the four

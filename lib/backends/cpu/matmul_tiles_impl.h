@@ -43,11 +43,16 @@ void run_tile(const TileArgs& t) {
     };
     const char* ahead = t.ahead;
     std::int64_t left = t.k;
-    int soon = t.soon == nullptr ? rows : 0;
+    int soon = 0;
+    const auto come_soon = [&](const TileArgs::Rows& those) {
+        if (those.data == nullptr) return;
+        come_near(those.data + soon * those.row);
+        come_near(those.data + soon * those.row + 64);
+    };
     for (; left >= kGroup; left -= kGroup) {
         for (int i = 0; i < 2 && soon < rows; ++i, ++soon) {
-            come_near(t.soon + soon * t.soon_row);
-            come_near(t.soon + soon * t.soon_row + 64);
+            come_soon(t.soon[0]);
+            come_soon(t.soon[1]);
         }
         if (ahead != nullptr) {
             for (const std::int64_t line : t.ahead_lines) come_near(ahead + line);

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <exception>
 #include <fstream>
@@ -65,6 +66,16 @@ void parallel_for(std::int64_t count, std::int64_t grain, int num_threads,
         const Range range = share_of(units, thread, threads);
         const std::int64_t end = std::min(count, range.end * grain);
         if (range.begin * grain < end) body({range.begin * grain, end}, thread);
+    });
+}
+
+void share_out(std::int64_t count, std::int64_t grain, int num_threads,
+               const std::function<void(Range range, int thread)>& body) {
+    const std::int64_t units = (count + grain - 1) / grain;
+    std::atomic<std::int64_t> next = 0;
+    run_threads(static_cast<int>(std::clamp<std::int64_t>(units, 1, num_threads)), [&](int thread) {
+        for (std::int64_t unit = next++; unit < units; unit = next++)
+            body({unit * grain, std::min(count, (unit + 1) * grain)}, thread);
     });
 }
 

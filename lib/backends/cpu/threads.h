@@ -26,6 +26,11 @@ void run_threads(int num_threads, const std::function<void(int thread)>& body);
 void parallel_for(std::int64_t count, std::int64_t grain, int num_threads,
                   const std::function<void(Range range, int thread)>& body);
 
+// The same, but a thread that is free takes the next `grain` that is left: for bodies whose results do not
+// depend on the thread.
+void share_out(std::int64_t count, std::int64_t grain, int num_threads,
+               const std::function<void(Range range, int thread)>& body);
+
 // Waits until all `num_threads` threads of run_threads have come here.
 void barrier();
 

@@ -56,7 +56,7 @@ template <typename Loader>
 void run(const Loader& load, std::int64_t elements, int num_threads, const KernelArgs& a) {
     const std::int64_t chunks = (elements + kChunk - 1) / kChunk;
     auto* partial = static_cast<double*>(a.workspace);
-    cpu::parallel_for(chunks, 1, num_threads, [&](cpu::Range range, int) {
+    cpu::share_out(chunks, 4, num_threads, [&](cpu::Range range, int) {
         for (std::int64_t c = range.begin; c < range.end; ++c)
             partial[c] = sum_of_squares(load, c * kChunk, std::min(elements, (c + 1) * kChunk));
     });
