@@ -110,12 +110,7 @@ TEST_CASE("every convolution of ResNet-50 has a plan of cuDNN with its fusions, 
         WARN("SKIPPED: cuDNN cannot be loaded");
         return;
     }
-    std::map<std::string, std::set<std::string>> uncompilable;
-    if (!test::true_compiler()) {
-        std::istringstream lines(test::file_text(test::golden_path("cudnn_uncompilable")));
-        for (std::string arch, words; lines >> arch && std::getline(lines >> std::ws, words);)
-            uncompilable[arch].insert(words);
-    }
+    std::map<std::string, std::set<std::string>> uncompilable = test::uncompilable();
     Table table;
     for (const char* arch : test::kArchitectures)
         for (const PrecisionMode mode : {PrecisionMode::kAmpFp16, PrecisionMode::kAmpBf16})

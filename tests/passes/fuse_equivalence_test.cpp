@@ -1,5 +1,6 @@
 // The fused graph computes what the unfused one does: every output, gradient and running statistic, through
 // reference kernels. The unfused graph in f32 is the truth for both.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -52,6 +53,12 @@ std::vector<NetworkCase> network_cases() {
              y = residual_block(b, y, {.channels = 16, .projection = true, .bottleneck = true}, "block1");
              y = residual_block(b, y, {.channels = 16, .bottleneck = true}, "block2");
              return residual_block(b, y, {.channels = 16, .bottleneck = true}, "block3");
+         }},
+        {"norms without an activation",
+         {3, 6, 6, 3},
+         [](GraphBuilder& b, ValueId x) {
+             const ValueId y = conv_norm(b, x, {8, 3, 1, 1}, "conv1", "bn1");
+             return conv_norm(b, y, {8, 3, 1, 1}, "conv2", "bn2");
          }},
     };
 }
@@ -120,19 +127,14 @@ double distance(const Results& results, const Results& truth, const std::string&
     return norm(difference) / std::max(norm(truth.at(name)), 1e-3);
 }
 
-}  // namespace
-
-TEST_CASE("fused and unfused training graphs agree", "[fuse]") {
-    const std::size_t index = GENERATE(0u, 1u, 2u, 3u, 4u);
-    const DType type = GENERATE(DType::f32, DType::f16, DType::bf16);
-    const NetworkCase c = network_cases()[index];
-    CAPTURE(c.name, name_of(type));
+// Trained in `type`, with and without the rewrites that `kernels` make; returns the fused graph.
+Graph check_agreement(const NetworkCase& c, DType type, const KernelTable& kernels) {
     FusedNetwork exact(c.images, c.body), plain(c.images, c.body), fused(c.images, c.body);
     for (FusedNetwork* network : {&exact, &plain, &fused}) {
         network->train();
         network->narrow(network == &exact ? DType::f32 : type);
     }
-    fused.fuse_with(willing_kernels());
+    fused.fuse_with(kernels);
     const Results truth = results_of(exact), before = results_of(plain), after = results_of(fused);
     REQUIRE(before.size() == after.size());
     REQUIRE(before.size() > 10);
@@ -143,4 +145,34 @@ TEST_CASE("fused and unfused training graphs agree", "[fuse]") {
         CAPTURE(name);
         CHECK(distance(after, truth, name) <= 1.5 * distance(before, truth, name) + slack);
     }
+    return fused.graph;
+}
+
+}  // namespace
+
+TEST_CASE("fused and unfused training graphs agree", "[fuse]") {
+    const std::size_t index = GENERATE(0u, 1u, 2u, 3u, 4u, 5u);
+    const DType type = GENERATE(DType::f32, DType::f16, DType::bf16);
+    const NetworkCase c = network_cases()[index];
+    CAPTURE(c.name, name_of(type));
+    check_agreement(c, type, willing_kernels());
+}
+
+TEST_CASE("batch norms that a library runs whole agree with their parts", "[fuse]") {
+    // Not joined are those of a sum with a second norm, forward, and whose sums come with a mask, backward.
+    struct Case {
+        std::size_t index;
+        int forward, backward;
+    };
+    const Case joined = GENERATE(Case{0, 2, 0}, Case{1, 3, 0}, Case{3, 3, 0}, Case{4, 9, 0}, Case{5, 2, 2});
+    const DType type = GENERATE(DType::f32, DType::f16, DType::bf16);
+    const NetworkCase c = network_cases()[joined.index];
+    CAPTURE(c.name, name_of(type));
+    const Graph fused = check_agreement(c, type, norm_library_kernels());
+    const auto count = [&](std::string_view op) {
+        return std::ranges::count_if(fused.nodes,
+                                     [&](const Node& n) { return n.op != nullptr && n.op->name == op; });
+    };
+    CHECK(count("batch_norm_add_relu") == joined.forward);
+    CHECK(count("batch_norm_backward_fused") == joined.backward);
 }

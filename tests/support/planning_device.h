@@ -1,8 +1,10 @@
-// A GPU that is not there, for what the program asks of it before anything runs: convolutions and attention
-// are planned by cuDNN for a description of the device, and products are taken by cuBLASLt, which plans
-// nothing without a GPU, unless we know better. Which convolutions are asked for is kept, with the answers.
+// A GPU that is not there, for what the program asks of it before anything runs: convolutions, batch
+// norms, pools and attention are planned by cuDNN for a description of the device, and products are taken by
+// cuBLASLt, which plans nothing without a GPU, unless we know better. Which convolutions and pools are asked
+// for is kept, with the answers.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +14,8 @@
 #include "backends/cuda/device/cublaslt_product.h"
 #include "backends/cuda/device/cudnn_attention.h"
 #include "backends/cuda/device/cudnn_convolution.h"
+#include "backends/cuda/device/cudnn_norm.h"
+#include "backends/cuda/device/cudnn_pool.h"
 #include "backends/cuda/spec_text.h"
 #include "config/run_config.h"
 #include "core/error.h"
@@ -40,6 +44,12 @@ class PlanningDevice final : public gpu::Device {
         gpu::ConvolutionSpec spec;
         gpu::Planned<gpu::ConvolutionArgs> planned;
         bool code_refused = false;  // by the compiler that cuDNN calls
+    };
+
+    // What cuDNN is a candidate for beside a kernel of ours.
+    struct Beside {
+        std::string what, engine, refusal;
+        std::size_t workspace_bytes = 0;
     };
 
     // `uncompilable`: patterns with kernels, whose code is known not to compile.
@@ -80,6 +90,18 @@ class PlanningDevice final : public gpu::Device {
                            settings().deterministic ? gpu::SumOrder::kFixed : gpu::SumOrder::kAny);
         return planned<gpu::AttentionArgs>(graph, true).first;
     }
+
+    gpu::Planned<gpu::PoolArgs> plan_pool(const gpu::PoolSpec& spec,
+                                          const gpu::OwnKernel<gpu::PoolArgs>&) override {
+        return beside<gpu::PoolArgs>(spec, gpu::add_pool);
+    }
+    gpu::Planned<gpu::NormArgs> plan_norm(const gpu::NormSpec& spec,
+                                          const gpu::OwnKernel<gpu::NormArgs>&) override {
+        return beside<gpu::NormArgs>(spec, gpu::add_norm);
+    }
+    const std::vector<Beside>& besides() const { return besides_; }
+    // As if cuDNN had been timed and were the faster one; without, nothing was timed.
+    bool cudnn_is_faster = false;
 
     std::byte* allocate(std::size_t) override { nothing_runs(); }
     void release(std::byte*) override {}
@@ -139,7 +161,27 @@ class PlanningDevice final : public gpu::Device {
         return {planned, plans.front().compiled_at_runtime};
     }
 
+    template <typename Args, typename Spec, typename Add>
+    gpu::Planned<Args> beside(const Spec& spec, const Add& add) {
+        const std::string what = gpu::text_of(spec);
+        auto known = std::ranges::find(besides_, what, &Beside::what);
+        if (known == besides_.end()) {
+            gpu::Planned<Args> plan;
+            plan.refusal = gpu::refusal_of(spec);
+            gpu::CudnnGraph graph;
+            if (plan.refusal.empty()) add(graph, spec), plan = planned<Args>(graph, true).first;
+            known = besides_.insert(known, {what, plan.description, plan.refusal, plan.workspace_bytes});
+        }
+        gpu::Planned<Args> plan;
+        plan.description = known->engine;
+        plan.refusal = known->engine.empty() || cudnn_is_faster ? known->refusal : "nothing was timed";
+        plan.workspace_bytes = known->workspace_bytes;
+        if (plan.refusal.empty()) plan.run = [](const Args&) { nothing_runs(); };
+        return plan;
+    }
+
     gpu::CudnnTarget target_;
+    std::vector<Beside> besides_;
     std::set<std::string> uncompilable_;
     std::vector<Answer> answers_;
     std::map<std::string, Answer> compiled_;

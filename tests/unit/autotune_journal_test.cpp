@@ -212,3 +212,25 @@ TEST_CASE("computed dense peaks are those of the makers' papers at the clock tha
     CHECK(gpu::tensor_formats(75) == std::vector<std::string>{"f16"});
     CHECK(gpu::tensor_formats(90) == std::vector<std::string>{"f16", "bf16", "tf32", "fp8", "2:4"});
 }
+
+TEST_CASE("a kernel of ours beside a library's is taken until the library's was timed and is faster") {
+    using gpu::Autotune;
+    Journal journal("", "GPU");
+    const auto asked = [&](Autotune mode) { return gpu::why_own(journal, mode, "pool").empty(); };
+    CHECK_FALSE(asked(Autotune::kOff));
+    CHECK_FALSE(asked(Autotune::kHeuristic));
+    CHECK(asked(Autotune::kMeasure));
+    const std::vector<std::string> candidates = {gpu::kOwnCandidate, "0:1"};
+    const auto take = [&](Autotune mode, std::vector<double> ms) {
+        return gpu::choose_candidate(journal, mode, "pool", candidates, [&](std::size_t i) { return ms[i]; });
+    };
+    CHECK(take(Autotune::kMeasure, {1, 2}) == 0);
+    CHECK(journal.find("pool") == gpu::kOwnCandidate);
+    CHECK_FALSE(asked(Autotune::kHeuristic));
+    CHECK_FALSE(asked(Autotune::kMeasure));  // once is enough
+    journal.add("pool", "0:1");
+    CHECK(asked(Autotune::kHeuristic));
+    CHECK(take(Autotune::kHeuristic, {}) == 1);
+    CHECK_FALSE(asked(Autotune::kOff));
+    CHECK(take(Autotune::kOff, {}) == 0);
+}

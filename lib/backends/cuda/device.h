@@ -125,6 +125,53 @@ struct AttentionArgs {
     void* workspace = nullptr;
 };
 
+// Windows of images [n,h,w,c] -> [n,p,q,c], a pixel of the result each: their greatest values, with u8 places
+// r * window_w + s in the window (the first of equal ones; padding never), or with `average` their means.
+// Backward: the gradient of the images from that of the result and, of greatest values, the places.
+struct PoolSpec {
+    bool backward = false, average = false;
+    std::int64_t n = 0, h = 0, w = 0, c = 0, p = 0, q = 0;
+    std::int64_t window_h = 0, window_w = 0, stride = 1, pad = 0;
+    bool affine = false, relu = false;  // forward: of relu?(scale x + shift), never stored
+    DType dtype = DType::f32;
+    bool operator==(const PoolSpec&) const = default;
+};
+struct PoolArgs {
+    const void* from = nullptr;  // images, or the gradient of the result
+    void* to = nullptr;
+    void* index = nullptr;                           // u8 [n,p,q,c], written forward
+    const float *scale = nullptr, *shift = nullptr;  // [c]
+    void* workspace = nullptr;
+};
+
+// Batch norm of images by the statistics of the batch, then + addend and max(0, .); mean and rstd = 1 /
+// sqrt(biased variance + epsilon) go to vectors. Backward: without addend and relu, from mean and rstd.
+struct NormSpec {
+    bool backward = false;
+    std::int64_t n = 0, h = 1, w = 1, c = 0;
+    bool add = false, relu = false;  // forward
+    double epsilon = 1e-5;
+    DType dtype = DType::f32;
+    bool operator==(const NormSpec&) const = default;
+};
+// Vectors are f32 [c].
+struct NormArgs {
+    const void *x = nullptr, *grad_y = nullptr, *addend = nullptr;
+    const float *gamma = nullptr, *beta = nullptr;
+    void* result = nullptr;                  // y, or the gradient of x
+    float *mean = nullptr, *rstd = nullptr;  // written forward, read backward
+    float *grad_gamma = nullptr, *grad_beta = nullptr;
+    float *scale = nullptr, *shift = nullptr;  // y = scale x + shift: no library writes them
+    void* workspace = nullptr;
+};
+
+// A kernel of ours that does what a library is asked for; timed beside it.
+template <typename Args>
+struct OwnKernel {
+    std::function<void(const Args&)> run;
+    std::size_t workspace_bytes = 0;
+};
+
 // A planned call of a library; runs on the device's stream. `refusal` says why there is none.
 template <typename Args>
 struct Planned {
@@ -208,6 +255,14 @@ class Device {
     virtual Planned<ProductArgs> plan_product(const ProductSpec& spec) = 0;
     virtual Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) = 0;
     virtual Planned<AttentionArgs> plan_attention(const AttentionSpec& spec) = 0;
+    // Only where the library was measured to be faster than `own`, which is also what is taken where nothing
+    // was measured.
+    virtual Planned<PoolArgs> plan_pool(const PoolSpec&, const OwnKernel<PoolArgs>&) {
+        return without_library<PoolArgs>();
+    }
+    virtual Planned<NormArgs> plan_norm(const NormSpec&, const OwnKernel<NormArgs>&) {
+        return without_library<NormArgs>();
+    }
 
     const DeviceSettings& settings() const { return settings_; }
     void set(const DeviceSettings& settings) { settings_ = settings; }
@@ -215,6 +270,12 @@ class Device {
     void* stream() const { return stream_; }  // a cudaStream_t; of the twin its queue
 
   protected:
+    template <typename Args>
+    static Planned<Args> without_library() {
+        Planned<Args> planned;
+        planned.refusal = "this device has no library for it";
+        return planned;
+    }
     void* stream_ = nullptr;
     void* second_stream_ = nullptr;
 

@@ -93,4 +93,13 @@ std::size_t choose_candidate(Journal& journal, Autotune mode, const std::string&
     return best;
 }
 
+std::string why_own(const Journal& journal, Autotune mode, const std::string& what) {
+    if (mode == Autotune::kOff) return "our own kernel runs where nothing is timed (autotune.mode: off)";
+    const std::optional<std::string> known = journal.find(what);
+    if (known == kOwnCandidate) return "our own kernel was the faster one when both were timed";
+    if (!known && mode == Autotune::kHeuristic)
+        return "our own kernel runs until both were timed (autotune.mode: measure)";
+    return {};
+}
+
 }  // namespace mpt::gpu

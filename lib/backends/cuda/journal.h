@@ -38,4 +38,9 @@ std::size_t choose_candidate(Journal& journal, Autotune mode, const std::string&
                              const std::vector<std::string>& candidates,
                              const std::function<double(std::size_t)>& ms);
 
+// Beside a library's calls a kernel of ours may be the first candidate. Why it is taken before the library is
+// asked, which may compile for seconds; empty: ask it.
+inline constexpr const char* kOwnCandidate = "own";
+std::string why_own(const Journal& journal, Autotune mode, const std::string& what);
+
 }  // namespace mpt::gpu

@@ -21,6 +21,8 @@ std::uint32_t bits_of(float value, DType type) {
             return std::bit_cast<std::uint32_t>(value);
         case DType::i32:
             return static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
+        case DType::u8:
+            return static_cast<std::uint8_t>(value);
         case DType::f16:
             return f16_bits(value);
         case DType::bf16:

@@ -1,6 +1,16 @@
 #include "backends/cuda/spec_text.h"
 
+#include <cstdio>
+
 namespace mpt::gpu {
+
+namespace {
+
+std::string by(std::int64_t a, std::int64_t b) {
+    return std::to_string(a) + "x" + std::to_string(b);
+}
+
+}  // namespace
 
 std::string text_of(const ProductSpec& s) {
     std::string text = "product " + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" +
@@ -22,11 +32,9 @@ std::string text_of(const ConvolutionSpec& s) {
     const char* kind = s.kind == ConvolutionKind::kForward        ? "forward"
                        : s.kind == ConvolutionKind::kBackwardData ? "backward_data"
                                                                   : "backward_weight";
-    const auto x = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + "x" + std::to_string(b); };
-    std::string text = std::string("conv ") + kind + " " + std::to_string(s.n) + "x" + x(s.h, s.w) + "x" +
-                       std::to_string(s.c) + " k" + std::to_string(s.k) + " " + x(s.r, s.s) + " /" +
-                       std::to_string(s.stride) + " +" + std::to_string(s.pad) + " " +
-                       std::string(name_of(s.dtype));
+    std::string text = std::string("conv ") + kind + " " + by(s.n, s.h) + "x" + by(s.w, s.c) + " k" +
+                       std::to_string(s.k) + " " + by(s.r, s.s) + " /" + std::to_string(s.stride) + " +" +
+                       std::to_string(s.pad) + " " + std::string(name_of(s.dtype));
     if (s.tf32) text += " tf32";
     const ConvolutionFusion& f = s.fusion;
     if (f.affine) text += " affine";
@@ -48,6 +56,27 @@ std::string text_of(const AttentionSpec& s) {
     if (s.causal) text += " causal";
     if (s.lengths) text += " lengths";
     return text;
+}
+
+std::string text_of(const PoolSpec& s) {
+    std::string text = std::string(s.average ? "average_pool " : "max_pool ") +
+                       (s.backward ? "backward " : "forward ") + by(s.n, s.h) + "x" + by(s.w, s.c) + " " +
+                       by(s.window_h, s.window_w) + " /" + std::to_string(s.stride) + " +" +
+                       std::to_string(s.pad) + " " + std::string(name_of(s.dtype));
+    if (s.affine) text += " affine";
+    if (s.relu) text += " relu";
+    return text;
+}
+
+std::string text_of(const NormSpec& s) {
+    std::string text = std::string("batch_norm ") + (s.backward ? "backward " : "forward ") + by(s.n, s.h) +
+                       "x" + by(s.w, s.c) + " " + std::string(name_of(s.dtype));
+    if (s.add) text += " add";
+    if (s.relu) text += " relu";
+    // A graph of cuDNN's holds it.
+    char epsilon[32] = {};
+    std::snprintf(epsilon, sizeof epsilon, " epsilon %g", s.epsilon);
+    return s.backward ? text : text + epsilon;
 }
 
 }  // namespace mpt::gpu

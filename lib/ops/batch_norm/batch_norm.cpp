@@ -56,6 +56,13 @@ void differentiate(GradientContext& context) {
     context.set(2, g.grad_beta);
 }
 
+std::vector<ValueId> decompose_backward(GraphBuilder& builder, const Node& node) {
+    const auto in = [&](std::size_t index) { return node.inputs[index]; };
+    const BatchNormGradients g =
+        batch_norm_backward(builder, {in(0), in(1), in(2), in(3), in(4)}, node.name + ".whole");
+    return {g.grad_x, g.grad_gamma, g.grad_beta};
+}
+
 // Flops an element: forward 3 for the statistics and 2 to apply them, backward 5 and 5.
 template <int per_element>
 Cost cost(const Attributes&, std::span<const TensorType> in, std::span<const TensorType> out) {
@@ -79,6 +86,15 @@ const OpType batch_norm_backward_op = {
     .infer = infer_backward,
     .is_data_input = [](const Attributes&, int index) { return index <= 1; },
     .cost = cost<10>,
+};
+
+const OpType batch_norm_backward_fused_op = {
+    .name = "batch_norm_backward_fused",
+    .precision = PrecisionClass::kFollow,
+    .infer = infer_backward,
+    .is_data_input = [](const Attributes&, int index) { return index <= 1; },
+    .cost = cost<10>,
+    .decompose = decompose_backward,
 };
 
 const OpType batch_norm_inference_op = {
@@ -127,6 +143,7 @@ RunningStatisticsOutputs running_statistics(GraphBuilder& builder, const Running
 void register_batch_norm(OpTable& table) {
     table.add(batch_norm_op);
     table.add(batch_norm_backward_op);
+    table.add(batch_norm_backward_fused_op);
     table.add(batch_norm_inference_op);
     table.add(running_statistics_op);
 }

@@ -3,8 +3,9 @@
 //   batch_norm:           (x, gamma, beta) -> y, mean, rstd; y = gamma * (x - mean) * rstd + beta, rstd = 1 /
 //                         sqrt(biased variance + epsilon)
 //   batch_norm_backward:  (grad_y, x, gamma, mean, rstd) -> grad_x, grad_gamma, grad_beta
-//   batch_norm_inference: (x, gamma, beta, running_mean, running_var) -> y
-//   running_statistics:   (running_mean, running_var, mean, rstd) -> both updated in place: new = (1 -
+//   batch_norm_backward_fused: the same, put together again for a library
+//   (ops/batch_norm_add_relu/rewrites.h) batch_norm_inference: (x, gamma, beta, running_mean, running_var) ->
+//   y running_statistics:   (running_mean, running_var, mean, rstd) -> both updated in place: new = (1 -
 //   momentum)
 //                         old + momentum batch, with the unbiased variance (1 / rstd^2 - epsilon) * count /
 //                         (count - 1), as PyTorch; a channel whose batch statistics are not finite keeps its
@@ -30,6 +31,7 @@ std::string print(const RunningStatisticsAttributes& attributes);
 
 extern const OpType batch_norm_op;
 extern const OpType batch_norm_backward_op;
+extern const OpType batch_norm_backward_fused_op;
 extern const OpType batch_norm_inference_op;
 extern const OpType running_statistics_op;
 

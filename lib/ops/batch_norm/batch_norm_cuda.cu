@@ -1,28 +1,11 @@
 #include "backends/cuda/column_sums.h"
 #include "ops/batch_norm/batch_norm.h"
+#include "ops/batch_norm/batch_norm_library_cuda.h"
 #include "ops/cuda_kernel.h"
 
 namespace mpt {
 
 namespace {
-
-// Sums of x less the first row's value: squares of values far from zero would cancel.
-template <typename T>
-struct Moments {
-    static constexpr int kTerms = 2;
-    static constexpr bool kStores = false;
-    struct Column {
-        float origin;
-    };
-    const T* x;
-    MPT_DEVICE Column column(std::int64_t c) const { return {gpu::widen(x[c])}; }
-    MPT_DEVICE float operator()(std::int64_t, const Column& of, float (&terms)[2], float value) const {
-        const float d = value - of.origin;
-        terms[0] = d;
-        terms[1] = d * d;
-        return 0;
-    }
-};
 
 template <typename T>
 struct Statistics {
@@ -78,7 +61,7 @@ void run_batch_norm(const gpu::Call& s, const KernelArgs& a) {
                                    factor,
                                    static_cast<double>(rows),
                                    s.attributes.as<BatchNormAttributes>().epsilon};
-        gpu::column_sums(*s.device, rows, channels, Moments<T>{x}, finish, a.workspace,
+        gpu::column_sums(*s.device, rows, channels, gpu::MomentsFromFirst<T>{x}, finish, a.workspace,
                          static_cast<float*>(nullptr), x);
         gpu::map_channels(*s.device, gpu::elements_of(s), channels,
                           Apply{{a.out<float>(1), factor, a.in<float>(2)}}, a.out<T>(0), x);
@@ -183,9 +166,49 @@ void run_running_statistics(const gpu::Call& s, const KernelArgs& a) {
                 a.out<float>(1));
 }
 
+gpu::Planned<gpu::NormArgs> plan_library(const Signature& signature) {
+    const gpu::Call s(signature);
+    gpu::NormSpec spec = gpu::norm_of(s.in(0));
+    spec.backward = true;
+    const auto own = [s](const gpu::NormArgs& a) {
+        const auto plain = [](const void* data) { return const_cast<void*>(data); };
+        void* const inputs[] = {plain(a.grad_y), plain(a.x), plain(a.gamma), a.mean, a.rstd};
+        void* const outputs[] = {a.result, a.grad_gamma, a.grad_beta};
+        run_batch_norm_backward(s, {inputs, outputs, a.workspace});
+    };
+    return s.device->plan_norm(spec, {own, workspace_bytes<3>(s)});
+}
+
+std::string library_refusal(const Signature& s) {
+    const std::string why = gpu::refusal_unless_same<0, 1>(s);
+    if (!why.empty()) return why;
+    return gpu::current_device() == nullptr ? "needs a device" : plan_library(s).refusal;
+}
+
+PreparedKernel prepare_library(const Signature& s) {
+    const gpu::Planned<gpu::NormArgs> plan = plan_library(s);
+    return {[plan](const KernelArgs& a) {
+                gpu::NormArgs args;
+                args.grad_y = a.inputs[0], args.x = a.inputs[1], args.gamma = a.in<float>(2);
+                args.mean = static_cast<float*>(a.inputs[3]);
+                args.rstd = static_cast<float*>(a.inputs[4]);
+                args.result = a.outputs[0];
+                args.grad_gamma = a.out<float>(1), args.grad_beta = a.out<float>(2);
+                args.workspace = a.workspace;
+                plan.run(args);
+            },
+            plan.workspace_bytes, plan.description};
+}
+
 }  // namespace
 
 MPT_REGISTER_CUDA(batch_norm)(KernelTable& table) {
+    // The plain ops are asked before they are split and their sums move into convolutions: no time for cuDNN.
+    table.add({batch_norm_backward_fused_op.name, "cudnn", library_refusal, prepare_library});
+    Kernel own = gpu::kernel<run_batch_norm_backward, workspace_bytes<3>>(batch_norm_backward_fused_op,
+                                                                          gpu::refusal_unless_same<0, 1>);
+    own.name = "own";
+    table.add(own);
     table.add(gpu::kernel<run_batch_norm, workspace_bytes<1>>(batch_norm_op));
     table.add(gpu::kernel<run_batch_norm_backward, workspace_bytes<3>>(batch_norm_backward_op,
                                                                        gpu::refusal_unless_same<0, 1>));

@@ -91,7 +91,8 @@ void run_running_statistics(const Signature& s, const KernelArgs& a) {
 
 void register_batch_norm_ref(KernelTable& table) {
     table.add(reference::kernel<run_batch_norm>(batch_norm_op));
-    table.add(reference::kernel<run_batch_norm_backward>(batch_norm_backward_op));
+    for (const OpType* op : {&batch_norm_backward_op, &batch_norm_backward_fused_op})
+        table.add(reference::kernel<run_batch_norm_backward>(*op));
     table.add(reference::kernel<run_batch_norm_inference>(batch_norm_inference_op));
     table.add(reference::kernel<run_running_statistics>(running_statistics_op));
 }

@@ -18,9 +18,11 @@ void add_shape(SampleTable& table, const Shape& shape) {
     Sample forward{to_string(shape), &batch_norm_op, BatchNormAttributes{}, {{shape, -1, 2}, gain, bias}};
     forward.reduction_length = rows;
     table.add(forward);
-    Sample backward{to_string(shape), &batch_norm_backward_op, {}, {{shape}, {shape}, gain, mean, spread}};
-    backward.reduction_length = rows;
-    table.add(backward);
+    for (const OpType* op : {&batch_norm_backward_op, &batch_norm_backward_fused_op}) {
+        Sample backward{to_string(shape), op, {}, {{shape}, {shape}, gain, mean, spread}};
+        backward.reduction_length = rows;
+        table.add(backward);
+    }
     table.add({to_string(shape),
                &batch_norm_inference_op,
                BatchNormAttributes{1e-3},

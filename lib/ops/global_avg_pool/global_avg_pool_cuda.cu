@@ -61,9 +61,44 @@ void run_backward(const gpu::Call& s, const KernelArgs& a) {
     });
 }
 
+gpu::Planned<gpu::PoolArgs> plan_library(const Signature& signature) {
+    const gpu::Call s(signature);
+    gpu::PoolSpec p;
+    p.average = true;
+    p.backward = s.op == &global_avg_pool_backward_op;
+    const Shape& x = p.backward ? s.out(0).shape : s.in(0).shape;
+    p.n = x[0], p.c = x[3], p.p = p.q = 1;
+    p.h = p.window_h = x[1], p.w = p.window_w = x[2];
+    p.dtype = s.in(0).dtype;
+    const auto own = [s](const gpu::PoolArgs& a) {
+        void* const input = const_cast<void*>(a.from);
+        (s.op == &global_avg_pool_backward_op ? run_backward : run_forward)(
+            s, {{&input, 1}, {&a.to, 1}, a.workspace});
+    };
+    return s.device->plan_pool(p, {own, 0});
+}
+
+std::string library_refusal(const Signature& s) {
+    const std::string why = gpu::refusal(s);
+    if (!why.empty()) return why;
+    return gpu::current_device() == nullptr ? "needs a device" : plan_library(s).refusal;
+}
+
+PreparedKernel prepare_library(const Signature& s) {
+    const gpu::Planned<gpu::PoolArgs> plan = plan_library(s);
+    return {[plan](const KernelArgs& a) {
+                gpu::PoolArgs args{a.inputs[0], a.outputs[0]};
+                args.workspace = a.workspace;
+                plan.run(args);
+            },
+            plan.workspace_bytes, plan.description};
+}
+
 }  // namespace
 
 MPT_REGISTER_CUDA(global_avg_pool)(KernelTable& table) {
+    for (const OpType* op : {&global_avg_pool_op, &global_avg_pool_backward_op})
+        table.add({op->name, "cudnn", library_refusal, prepare_library});
     table.add(gpu::kernel<run_forward>(global_avg_pool_op));
     table.add(gpu::kernel<run_backward>(global_avg_pool_backward_op));
 }

@@ -121,9 +121,63 @@ void run_backward(const gpu::Call& s, const KernelArgs& args) {
     });
 }
 
+gpu::PoolSpec spec_of(const Signature& s) {
+    gpu::PoolSpec p;
+    const auto take = [&p](const auto& a, const Shape& x, const Shape& y) {
+        p.n = x[0], p.h = x[1], p.w = x[2], p.c = x[3], p.p = y[1], p.q = y[2];
+        p.window_h = p.window_w = a.window, p.stride = a.stride, p.pad = a.pad;
+    };
+    p.dtype = s.in(0).dtype;
+    p.backward = s.op == &max_pool_backward_op;
+    if (p.backward) {
+        take(s.attributes.as<MaxPoolBackwardAttributes>(), s.out(0).shape, s.in(0).shape);
+        return p;
+    }
+    const auto& a = s.attributes.as<MaxPoolAttributes>();
+    take(a, s.in(0).shape, s.out(0).shape);
+    p.affine = a.affine, p.relu = a.relu;
+    return p;
+}
+
+gpu::Planned<gpu::PoolArgs> plan_library(const Signature& signature) {
+    const gpu::Call s(signature);
+    const auto own = [s](const gpu::PoolArgs& a) {
+        const auto plain = [](const void* data) { return const_cast<void*>(data); };
+        if (s.op == &max_pool_backward_op) {
+            void* const inputs[] = {plain(a.from), a.index};
+            run_backward(s, {inputs, {&a.to, 1}, a.workspace});
+        } else {
+            void* const inputs[] = {plain(a.from), plain(a.scale), plain(a.shift)};
+            void* const outputs[] = {a.to, a.index};
+            run_forward(s, {inputs, outputs, a.workspace});
+        }
+    };
+    return s.device->plan_pool(spec_of(s), {own, 0});
+}
+
+std::string library_refusal(const Signature& s) {
+    const std::string why = gpu::refusal(s);
+    if (!why.empty()) return why;
+    return gpu::current_device() == nullptr ? "needs a device" : plan_library(s).refusal;
+}
+
+PreparedKernel prepare_library(const Signature& s) {
+    const gpu::Planned<gpu::PoolArgs> plan = plan_library(s);
+    return {[plan, backward = s.op == &max_pool_backward_op](const KernelArgs& a) {
+                gpu::PoolArgs args{a.inputs[0], a.outputs[0], backward ? a.inputs[1] : a.outputs[1]};
+                if (!backward && a.inputs.size() == 3)
+                    args.scale = a.in<float>(1), args.shift = a.in<float>(2);
+                args.workspace = a.workspace;
+                plan.run(args);
+            },
+            plan.workspace_bytes, plan.description};
+}
+
 }  // namespace
 
 MPT_REGISTER_CUDA(max_pool)(KernelTable& table) {
+    for (const OpType* op : {&max_pool_op, &max_pool_backward_op})
+        table.add({op->name, "cudnn", library_refusal, prepare_library});
     table.add(gpu::kernel<run_forward>(max_pool_op));
     table.add(gpu::kernel<run_backward>(max_pool_backward_op));
 }

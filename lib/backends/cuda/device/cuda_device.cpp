@@ -314,4 +314,20 @@ Planned<AttentionArgs> CudaDevice::plan_attention(const AttentionSpec& spec) {
                             [&] { return gpu::plan_attention(cudnn(), *this, spec); });
 }
 
+Planned<PoolArgs> CudaDevice::plan_pool(const PoolSpec& spec, const OwnKernel<PoolArgs>& own) {
+    make_current();
+    PoolSpec any_batch = spec;
+    any_batch.n = 0;
+    return pools_.plan(settings().sizes_only, text_of(spec), text_of(any_batch),
+                       [&] { return gpu::plan_pool(cudnn(), *this, spec, own); });
+}
+
+Planned<NormArgs> CudaDevice::plan_norm(const NormSpec& spec, const OwnKernel<NormArgs>& own) {
+    make_current();
+    NormSpec any_batch = spec;
+    any_batch.n = 0;
+    return norms_.plan(settings().sizes_only, text_of(spec), text_of(any_batch),
+                       [&] { return gpu::plan_norm(cudnn(), *this, spec, own); });
+}
+
 }  // namespace mpt::gpu

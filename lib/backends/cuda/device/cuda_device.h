@@ -54,6 +54,8 @@ class CudaDevice final : public Device {
     Planned<ProductArgs> plan_product(const ProductSpec& spec) override;
     Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) override;
     Planned<AttentionArgs> plan_attention(const AttentionSpec& spec) override;
+    Planned<PoolArgs> plan_pool(const PoolSpec& spec, const OwnKernel<PoolArgs>& own) override;
+    Planned<NormArgs> plan_norm(const NormSpec& spec, const OwnKernel<NormArgs>& own) override;
 
     cudaStream_t cuda_stream() const { return static_cast<cudaStream_t>(stream_); }
     // Median of `runs` timings, in ms. Throws CallFailed where a library's call fails and the device works
@@ -75,6 +77,8 @@ class CudaDevice final : public Device {
     std::map<std::string, Planned<ProductArgs>> products_;
     PlannedCalls<ConvolutionArgs> convolutions_;
     PlannedCalls<AttentionArgs> attentions_;
+    PlannedCalls<PoolArgs> pools_;
+    PlannedCalls<NormArgs> norms_;
 };
 
 }  // namespace mpt::gpu

@@ -1,6 +1,7 @@
 #include "backends/cuda/device/cudnn_operations.h"
 
 #include <initializer_list>
+#include <optional>
 
 namespace mpt::gpu {
 
@@ -18,11 +19,13 @@ void add_operands(CudnnGraph& graph, Descriptor& operation, std::initializer_lis
 }
 
 void add_pointwise_operation(CudnnGraph& graph, cudnnPointwiseMode_t mode, cudnnDataType_t arithmetic,
-                             std::initializer_list<Operand> operands, std::int64_t axis = -1) {
+                             std::initializer_list<Operand> operands, std::int64_t axis = -1,
+                             std::optional<cudnnNanPropagation_t> nan = {}) {
     Descriptor p(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     p.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
     p.set_data_type(CUDNN_ATTR_POINTWISE_MATH_PREC, arithmetic);
     if (axis >= 0) p.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
+    if (nan) p.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &*nan);
     p.finalize();
     const Descriptor& kept = graph.keep(std::move(p));
     Descriptor& operation = graph.operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
@@ -43,6 +46,13 @@ void add_pointwise(CudnnGraph& graph, cudnnPointwiseMode_t mode, Id x, Id b, Id 
                             {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x},
                              {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b},
                              {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y}});
+}
+
+void add_relu(CudnnGraph& graph, Id x, Id y) {
+    add_pointwise_operation(
+        graph, CUDNN_POINTWISE_RELU_FWD, CUDNN_DATA_FLOAT,
+        {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x}, {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y}}, -1,
+        CUDNN_PROPAGATE_NAN);
 }
 
 void add_relu_backward(CudnnGraph& graph, Id dy, Id x, Id dx) {
@@ -128,6 +138,38 @@ void add_norm_weights_backward(CudnnGraph& graph, const NormWeightsIds& ids) {
                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC, ids.dy_scale},
                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, ids.x_scale},
                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, ids.shift}});
+}
+
+void add_norm_forward(CudnnGraph& graph, const NormForwardIds& ids, double epsilon) {
+    const cudnnBackendNormMode_t mode = CUDNN_BATCH_NORM;
+    const cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_TRAINING;
+    const Id added = graph.scalar(static_cast<float>(epsilon));
+    Descriptor& operation = graph.operation(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode);
+    operation.set(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase);
+    add_operands(graph, operation,
+                 {{CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, ids.x},
+                  {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, ids.gamma},
+                  {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, ids.beta},
+                  {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, added},
+                  {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, ids.y},
+                  {CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, ids.mean},
+                  {CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, ids.rstd}});
+}
+
+void add_norm_backward(CudnnGraph& graph, const NormBackwardIds& ids) {
+    const cudnnBackendNormMode_t mode = CUDNN_BATCH_NORM;
+    Descriptor& operation = graph.operation(CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode);
+    add_operands(graph, operation,
+                 {{CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, ids.x},
+                  {CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, ids.dy},
+                  {CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, ids.gamma},
+                  {CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, ids.mean},
+                  {CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, ids.rstd},
+                  {CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, ids.dx},
+                  {CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, ids.grad_gamma},
+                  {CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, ids.grad_beta}});
 }
 
 }  // namespace mpt::gpu

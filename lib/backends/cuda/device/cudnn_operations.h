@@ -10,6 +10,8 @@ namespace mpt::gpu {
 void add_pointwise(CudnnGraph& graph, cudnnPointwiseMode_t mode, CudnnGraph::Id x, CudnnGraph::Id y);
 void add_pointwise(CudnnGraph& graph, cudnnPointwiseMode_t mode, CudnnGraph::Id x, CudnnGraph::Id b,
                    CudnnGraph::Id y);
+// y = max(0, x), of NaN NaN: values that overflowed must not look like none.
+void add_relu(CudnnGraph& graph, CudnnGraph::Id x, CudnnGraph::Id y);
 // dx = dy where x > 0, else 0
 void add_relu_backward(CudnnGraph& graph, CudnnGraph::Id dy, CudnnGraph::Id x, CudnnGraph::Id dx);
 // y[i] = i's index along `axis`, i32; x only gives the shape
@@ -33,5 +35,16 @@ struct NormWeightsIds {
     CudnnGraph::Id grad_gamma, grad_beta, dy_scale, x_scale, shift;
 };
 void add_norm_weights_backward(CudnnGraph& graph, const NormWeightsIds& ids);
+
+// Batch norm by the statistics of x, which are written; vectors of channels.
+struct NormForwardIds {
+    CudnnGraph::Id x, gamma, beta, y, mean, rstd;
+};
+void add_norm_forward(CudnnGraph& graph, const NormForwardIds& ids, double epsilon);
+// All gradients of a batch norm.
+struct NormBackwardIds {
+    CudnnGraph::Id x, dy, gamma, mean, rstd, dx, grad_gamma, grad_beta;
+};
+void add_norm_backward(CudnnGraph& graph, const NormBackwardIds& ids);
 
 }  // namespace mpt::gpu

@@ -52,5 +52,9 @@ class CudnnRunner {
 Planned<ConvolutionArgs> plan_convolution(CudnnRunner& runner, CudaDevice& device,
                                           const ConvolutionSpec& spec);
 Planned<AttentionArgs> plan_attention(CudnnRunner& runner, CudaDevice& device, const AttentionSpec& spec);
+Planned<PoolArgs> plan_pool(CudnnRunner& runner, CudaDevice& device, const PoolSpec& spec,
+                            const OwnKernel<PoolArgs>& own);
+Planned<NormArgs> plan_norm(CudnnRunner& runner, CudaDevice& device, const NormSpec& spec,
+                            const OwnKernel<NormArgs>& own);
 
 }  // namespace mpt::gpu

@@ -248,4 +248,31 @@ Planned<AttentionArgs> HostTwin::plan_attention(const AttentionSpec& spec) {
     return plan;
 }
 
+Planned<PoolArgs> HostTwin::plan_pool(const PoolSpec& spec, const OwnKernel<PoolArgs>&) {
+    Planned<PoolArgs> plan;
+    // As if it had been timed: so that both are trained.
+    if (spec.dtype == DType::f16) {
+        plan.refusal = "is slower in f16";
+        return plan;
+    }
+    plan.description = "host loops for cudnn";
+    plan.run = [spec, queue = &queue_](const PoolArgs& args) {
+        queue->submit([spec, args] { host_pool(spec, args); });
+    };
+    return plan;
+}
+
+Planned<NormArgs> HostTwin::plan_norm(const NormSpec& spec, const OwnKernel<NormArgs>&) {
+    Planned<NormArgs> plan;
+    if (spec.dtype == DType::f16) {
+        plan.refusal = "is slower in f16";
+        return plan;
+    }
+    plan.description = "host loops for cudnn";
+    plan.run = [spec, queue = &queue_](const NormArgs& args) {
+        queue->submit([spec, args] { host_norm(spec, args); });
+    };
+    return plan;
+}
+
 }  // namespace mpt::gpu

@@ -41,6 +41,8 @@ class HostTwin final : public Device {
     Planned<ProductArgs> plan_product(const ProductSpec& spec) override;
     Planned<ConvolutionArgs> plan_convolution(const ConvolutionSpec& spec) override;
     Planned<AttentionArgs> plan_attention(const AttentionSpec& spec) override;
+    Planned<PoolArgs> plan_pool(const PoolSpec& spec, const OwnKernel<PoolArgs>& own) override;
+    Planned<NormArgs> plan_norm(const NormSpec& spec, const OwnKernel<NormArgs>& own) override;
 
   private:
     struct Allocation;
