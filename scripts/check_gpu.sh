@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # On a machine with an NVIDIA GPU, in under six minutes: builds for it, checks every kernel against its op's reference,
-# trains small networks beside the CPU and compares their losses, trains ResNet-50 (batch 256) in four precisions and GPT-2 124M (with fp8 where the GPU runs it) on synthetic data, 50
-# updates each, and ends with one table: rates, MFU, and their shares of the roofline, of the forecast and of published
-# rates. What there was no time for says so there, and what fails does not keep the rest from being tried.
-#   scripts/check_gpu.sh                 what there is time for of PyTorch and compute-sanitizer comes last
+# trains small networks beside the CPU and compares their losses, trains ResNet-50 (batch 256) in four precisions and
+# GPT-2 124M (with fp8 where the GPU runs it) on synthetic data, 50 updates each, and both in PyTorch, where python3 or
+# the environment of compare_pytorch.sh --pypi has one for the GPU; ends with one table: rates, MFU, and their shares of
+# the roofline, of the forecast, of published rates and of PyTorch's rate. What there was no time for says so there, and
+# what fails does not keep the rest from being tried.
+#   scripts/check_gpu.sh                 what there is time for of compute-sanitizer comes last
 #   scripts/check_gpu.sh --dry-run       the same steps on the CPU with networks cut down: whether this script works
 #   scripts/check_gpu.sh --build DIR     takes what is built in DIR already
 set -euo pipefail
@@ -36,7 +38,13 @@ elif ! compgen -G "/dev/nvidia[0-9]*" >/dev/null && ! command -v nvidia-smi >/de
   exit 1
 fi
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+peers=""
+# finish_peers: ends what still prepares PyTorch, with all of its compilers.
+finish_peers() {
+  if [[ -n $peers ]]; then kill -- "-$peers" 2>/dev/null || true; wait "$peers" 2>/dev/null || true; fi
+  peers=""
+}
+trap 'finish_peers; rm -rf "$work"' EXIT
 mkdir "$work/forecasts"
 : >"$work/results"
 failed=0
@@ -49,6 +57,31 @@ fault() {
   failed=1
   printf '%s\t%s\t%s\t\n' "$1" "$2" "FAILED: $3" >>"$work/results"
 }
+
+peer=(scripts/pytorch/gpu_speed.py --device "${device%:*}")  # prints PyTorch's precision and rate
+resnet_peer=(--network resnet50 --batch-size 256) gpt_peer=(--network gpt2_124m --batch-size 16) peer_steps=50
+if [[ $dry == 1 ]]; then
+  resnet_peer=(--network resnet50 --batch-size 1) gpt_peer=(--network gpt2_124m --batch-size 2 --small) peer_steps=3
+fi
+# Which Python has PyTorch for this device; and what it compiles, which it keeps on disk, while nothing is timed.
+prepare_peers() {
+  local python
+  renice -n 19 "$BASHPID"
+  for python in python3 "${MPT_PYPI_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/mpt-train/torch-pypi}/bin/python3"; do
+    if "$python" -c "import torch, torchvision; torch.compile, torch.amp.GradScaler
+assert '$device' == 'cpu' or torch.cuda.is_available()"; then
+      echo "$python" >"$work/torch"
+      "$python" "${peer[@]}" "${gpt_peer[@]}" --steps 0
+      "$python" "${peer[@]}" "${resnet_peer[@]}" --steps 0
+      return
+    fi
+  done
+  : >"$work/torch"
+}
+set -m  # a group of processes of its own
+prepare_peers >"$work/torch.log" 2>&1 &
+peers=$!
+set +m
 
 if [[ -z $build ]]; then
   build="build-gpu"
@@ -100,32 +133,48 @@ forecast() {
     rm -f "$file"
 }
 # Made by the CPU while the GPU runs the op test.
+forecasts=()
 if [[ -n $gpu ]]; then
   forecast resnet50 configs/resnet50_amp.yaml "${resnet[@]}" &
+  forecasts+=($!)
   forecast gpt2_124m configs/gpt2_124m_amp.yaml "${gpt[@]}" &
+  forecasts+=($!)
 fi
+
+# cases_of LOG checked|begun: how many cases of the op test were checked, or were not begun when time was up.
+cases_of() { grep -oE "(checked|not begun) [0-9]+" "$1" | grep "$2" | grep -o '[0-9]*' || echo 0; }
+# op_test NAME SECONDS TESTS: those of our tests, which begin no further case after these seconds.
+op_test() {
+  local name=$1 begin=$SECONDS code=0 log="$work/ops.log" told rest
+  MPT_TEST_GPU=1 MPT_OP_SECONDS=$2 MPT_OP_CASE=$op_case timeout $(($2 + 25)) "$build/tests/ops_tests" "$3" \
+    >"$log" 2>&1 || code=$?
+  if [[ $code == 0 ]]; then
+    told="$(cases_of "$log" checked) cases passed in $((SECONDS - begin)) s" rest=$(cases_of "$log" begun)
+    if [[ $rest != 0 ]]; then told+=", no time for $rest or fewer"; fi
+    printf '%s\t%s\t%s\t\n' "$name" "$backend" "${told/#0 cases /}" >>"$work/results"
+  else
+    grep -E -m 20 "FAILED|with message|expected|REQUIRE|CHECK" "$log" || tail -n 20 "$log"
+    fault "$name" "$backend" "$([[ $code == 124 ]] && echo "not finished in $(($2 + 25)) s" || echo "see above")"
+  fi
+  tail -n1 "$work/results"
+}
 
 step "every kernel against its reference"
+op_case=${MPT_OP_CASE:-}
 tests="every GPU kernel agrees with its op's reference on a GPU"
+updates="updates*on a GPU"
+any_order="the libraries' kernels*in any order of sums"
 if [[ $dry == 1 ]]; then
+  op_case=${MPT_OP_CASE:-layer_norm}
   tests="every kernel agrees with its op's reference"
-  MPT_OP_CASE=${MPT_OP_CASE:-layer_norm}
+  updates="updates on the host twin*"
+  any_order="the libraries' products*with either setting"
 fi
-begin=$SECONDS code=0
-MPT_TEST_GPU=1 MPT_OP_CASE=${MPT_OP_CASE:-} timeout 90 "$build/tests/ops_tests" "$tests" >"$work/ops.log" 2>&1 || code=$?
-if [[ $code == 0 ]]; then
-  tail -n 2 "$work/ops.log"
-  printf 'op test\t%s\tpassed in %s s\t\n' "$backend" $((SECONDS - begin)) >>"$work/results"
-else
-  grep -E -m 20 "FAILED|with message|expected|REQUIRE|CHECK" "$work/ops.log" || tail -n 20 "$work/ops.log"
-  fault "op test" "$backend" "$([[ $code == 124 ]] && echo "not finished in 90 s" || echo "see above")"
-fi
-wait
-
-step "matrix products"
-size=4096
-if [[ $dry == 1 ]]; then size=128; fi
-timeout "$(no_more_than 30)" "$trainer" gemm --device "$backend" --sizes ${size}x${size}x${size} || fault gemm "$backend" "see above"
+op_test "op test" 65 "$tests"
+num_cases=$(cases_of "$work/ops.log" checked)
+op_test "updates" 20 "$updates"
+if [[ $dry == 1 ]]; then op_case=${MPT_OP_CASE:-linear}; fi
+op_test "op test, any order" 20 "$any_order"
 
 # compare NAME CONFIG MODE BAR SETTINGS...: the losses of 20 updates of two micro-steps, recorded and replayed, beside those
 # of the CPU; the first scale of amp_fp16 makes the first update overflow.
@@ -134,7 +183,8 @@ compare() {
   shift 4
   if [[ ", $modes," != *", $mode,"* ]]; then return; fi
   local settings=(log.console=quiet precision.mode="$mode" train.accumulate=2 train.steps=20 train.log_every=1
-    train.eval_every=never checkpoint.every=never checkpoint.best=none data.if_missing=synthetic data.eval_limit=16 "$@")
+    train.eval_every=never checkpoint.every=never checkpoint.best=none data.if_missing=synthetic data.eval_limit=16
+    autotune.mode=heuristic "$@")  # nothing is timed beside PyTorch's compilers
   if [[ $mode == amp_fp16 ]]; then settings+=(precision.loss_scale.init=16777216); fi
   timeout "$(no_more_than 40)" "$trainer" --config "$config" --device "$device" --output "$work/of-device" --set \
     "${settings[@]}" >"$work/log" 2>&1 &&
@@ -162,6 +212,16 @@ for mode in fp32:1e-4 amp_fp16:2e-2 amp_bf16:2e-2; do
   compare gpt configs/gpt2_124m_amp.yaml "${mode%:*}" "${mode#*:}" "${small_gpt[@]}"
   compare transformer configs/transformer_base_amp.yaml "${mode%:*}" "${mode#*:}" "${small_pairs[@]}"
 done
+
+# From here on it is timed.
+for forecast in "${forecasts[@]}"; do wait "$forecast"; done
+for ((second = 0; second < 20; ++second)); do [[ -e $work/torch ]] || sleep 1; done
+finish_peers
+step "matrix products"
+size=4096
+if [[ $dry == 1 ]]; then size=128; fi
+timeout "$(no_more_than 30)" "$trainer" gemm --device "$backend" --sizes ${size}x${size}x${size} ||
+  fault gemm "$backend" "see above"
 
 # train NAME CONFIG UNIT MODE SETTINGS...: 50 updates, and their rate.
 train() {
@@ -195,6 +255,28 @@ train() {
   tail -n1 "$work/results"
 }
 
+# beside_pytorch NAME UNIT OPTIONS...: the rate of PyTorch, for the table.
+beside_pytorch() {
+  local name="$1, PyTorch" unit=$2 code=0 told precision rate
+  shift 2
+  if [[ ! -s $work/torch ]]; then
+    printf '%s\t-\tleft out: no PyTorch for %s here\t\n' "$name" "${device%:*}" >>"$work/results"
+  elif [[ $(left) -lt 25 ]]; then
+    printf '%s\t-\tleft out: no time\t\n' "$name" >>"$work/results"
+  else
+    told=$(timeout "$(no_more_than 75)" "$(<"$work/torch")" "${peer[@]}" "$@" --steps $peer_steps \
+      2>"$work/log") || code=$?
+    read -r precision rate <<<"$told"
+    if [[ $code == 0 ]]; then
+      printf '%s\t%s\t%s\t%s/s\n' "$name" "$precision" "$rate" "$unit" >>"$work/results"
+    else  # PyTorch's failure is none of ours
+      printf '%s\t-\tdid not run: %s\t\n' "$name" \
+        "$([[ $code == 124 ]] && echo "not finished in time" || tail -n1 "$work/log")" >>"$work/results"
+    fi
+  fi
+  tail -n1 "$work/results"
+}
+
 step "training"
 workers=$(($(nproc) > 8 ? 8 : $(nproc)))
 # The heuristics' first algorithms, but for one that is to be as fast as it gets: timing others takes a minute each.
@@ -202,36 +284,51 @@ quick=(autotune.mode=heuristic)
 image_run=(resnet50 configs/resnet50_amp.yaml images) text_run=(gpt2_124m configs/gpt2_124m_amp.yaml tokens)
 train "${image_run[@]}" amp_fp16 "${resnet[@]}"
 train "${text_run[@]}" amp_bf16 "${gpt[@]}" "${quick[@]}"
+beside_pytorch resnet50 images "${resnet_peer[@]}"
+beside_pytorch gpt2_124m tokens "${gpt_peer[@]}"
 if [[ $modes == *fp8* ]]; then train "${text_run[@]}" fp8 "${gpt[@]}" "${quick[@]}"; fi
 for mode in tf32 fp32 amp_bf16; do train "${image_run[@]}" "$mode" "${resnet[@]}" "${quick[@]}"; done
 train "${text_run[@]}" amp_fp16 "${gpt[@]}" "${quick[@]}"
 
-torch_device=cuda
-torch_images=256
-torch_updates=40
-if [[ $dry == 1 ]]; then torch_device=cpu torch_images=1 torch_updates=1; fi
-if [[ $(left) -gt 60 ]] &&
-  python3 -c "import torch, torchvision; assert '$torch_device' == 'cpu' or torch.cuda.is_available()" 2>/dev/null; then
-  step "PyTorch"
-  if rate=$(timeout "$(left)" python3 scripts/pytorch/gpu_speed.py --device "$torch_device" \
-    --batch-size "$torch_images" --steps "$torch_updates" 2>"$work/log"); then
-    printf 'resnet50, PyTorch\tamp_fp16\t%s\timages/s\n' "$rate" >>"$work/results"
+# sanitize TOOL SECONDS: the op test under this tool of compute-sanitizer, our own kernels on f16: of each op its first
+# case, then the second ones, as far as these seconds go.
+sanitize() {
+  local code=0 log="$work/sanitizer.log" rest
+  MPT_TEST_GPU=1 MPT_OP_SECONDS=$2 MPT_OP_CASE=$own_cases timeout $(($2 + 15)) "$sanitizer" --tool "$1" \
+    --error-exitcode 99 "$build/tests/ops_tests" "$tests" >"$log" 2>&1 || code=$?
+  rest=$(cases_of "$log" begun)
+  if [[ $code == 0 ]]; then
+    printf '%s\top test\tno errors over %s of %s cases (our kernels, f16%s)\t\n' "$1" "$(cases_of "$log" checked)" \
+      "$num_cases" "$([[ $rest == 0 ]] || echo "; no time for $rest or fewer of these")" >>"$work/results"
+  elif [[ $code == 124 ]]; then
+    printf '%s\top test\tleft out: not finished in %s s\t\n' "$1" $(($2 + 15)) >>"$work/results"
   else
-    echo "PyTorch did not run: $(tail -n1 "$work/log")"
+    fault "$1" "op test" "$(grep -E -m1 '=========.*(Invalid|Error|Race|hazard|error)' "$log" || tail -n1 "$log")"
   fi
-fi
+  tail -n1 "$work/results"
+}
 
-if [[ $(left) -gt 40 ]] && command -v compute-sanitizer >/dev/null && [[ $dry == 0 ]]; then
-  step "a part of the op test under compute-sanitizer"
-  for tool in memcheck racecheck; do
-    if [[ $(left) -lt 20 ]]; then break; fi
-    code=0
-    MPT_TEST_GPU=1 MPT_OP_CASE=norm timeout "$(left)" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-      "$build/tests/ops_tests" "$tests" >"$work/sanitizer.log" 2>&1 || code=$?
-    tail -n 2 "$work/sanitizer.log"
-    if [[ $code == 9 ]]; then fault "$tool" "op test" "$(grep -m1 '=========' "$work/sanitizer.log")"; fi
-  done
+step "compute-sanitizer"
+sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+own_cases="f16 cuda cuda |f16 cuda own |f16 cuda tiles |f16 cuda rows "
+if [[ $dry == 1 ]]; then
+  # Stands in for it: runs the command alone.
+  sanitizer=$work/compute-sanitizer own_cases="norm f16 cpu"
+  printf '#!/bin/bash\nwhile [[ $1 == --* ]]; do shift 2; done\nexec "$@"\n' >"$sanitizer"
+  chmod +x "$sanitizer"
 fi
+for tool in memcheck racecheck; do
+  # The first one leaves the other its half.
+  seconds=$(($(left) - 15))
+  if [[ $tool == memcheck ]]; then seconds=$((seconds / 2 - 8)); fi
+  if [[ ! -x $sanitizer ]]; then
+    printf '%s\top test\tleft out: no compute-sanitizer here\t\n' "$tool" >>"$work/results"
+  elif [[ $seconds -lt 10 ]]; then
+    printf '%s\top test\tleft out: no time\t\n' "$tool" >>"$work/results"
+  else
+    sanitize "$tool" "$((seconds > 60 ? 60 : seconds))"
+  fi
+done
 
 step "result${gpu:+ (forecasts for $gpu)}"
 python3 scripts/check_gpu_table.py "$work/results" "$work/forecasts"

@@ -2,14 +2,15 @@
 """The table that scripts/check_gpu.sh ends with: check_gpu_table.py RESULTS FORECASTS
 RESULTS has a line `run<TAB>precision<TAB>rate<TAB>unit` for each training; FORECASTS is a folder of
 `mpt-train plan --json` files, RUN.json. MFU and the share of the roofline are the forecast's, by the ratio of
-the rates; published is the fastest published rate of that network, precision and GPU."""
+the rates; published is the fastest published rate of that network, precision and GPU; PyTorch is the ratio to the row
+of the same run and precision that is called `RUN, PyTorch`."""
 import json
 import pathlib
 import sys
 
 results, forecasts = map(pathlib.Path, sys.argv[1:])
-HEADER = ("run", "precision", "rate", "", "MFU", "roofline", "forecast", "published")
-WIDTHS = (24, 18, 10, 10, 7, 9, 9, 11)
+HEADER = ("run", "precision", "rate", "", "MFU", "roofline", "forecast", "published", "PyTorch")
+WIDTHS = (24, 18, 10, 10, 7, 9, 9, 11, 11)
 
 
 def line(cells):
@@ -37,13 +38,21 @@ def judged(run, precision, rate):
             rate / max(published) if published else None)
 
 
-print(line(HEADER))
-for text in results.read_text().splitlines():
-    run, precision, rate, unit = text.split("\t")
+def number(text):
     try:
-        value = float(rate)
+        return float(text)
     except ValueError:
+        return None
+
+
+rows = [text.split("\t") for text in results.read_text().splitlines()]
+peers = {(run, precision): number(rate) for run, precision, rate, _ in rows if run.endswith(", PyTorch")}
+print(line(HEADER))
+for run, precision, rate, unit in rows:
+    value = number(rate)
+    if value is None:
         print(line((run, precision)) + "  " + rate)
         continue
-    shares = judged(run, precision, value)
-    print(line((run, precision, f"{value:.1f}", unit, *map(percent, shares))))
+    peer = peers.get((f"{run}, PyTorch", precision))
+    print(line((run, precision, f"{value:.1f}", unit, *map(percent, judged(run, precision, value)),
+                f"{value / peer:.2f} x" if peer else "-")))

@@ -1,14 +1,20 @@
 // Every op x sample x element type x kernel of each backend against the op's reference run in f64 on the same
 // (rounded) inputs: values, guard bytes, unchanged inputs, in place, 1 and 3 threads, the same bits twice. A
-// case is called like `relu f16 cpu simd [4x33]`; MPT_OP_CASE=<part of a name> runs only those that contain
-// it. Backends: cpu; cuda-host, the GPU kernels' sources on the host twin, blocks and threads in both orders;
-// and cuda where there is a GPU.
+// case is called like `relu f16 cpu simd [4x33]`; MPT_OP_CASE=<part of a name>[|<part>...] runs only those
+// that contain one of the parts, and tells how many; MPT_OP_SECONDS=<seconds> begins none after these.
+// Backends: cpu; cuda-host, the GPU kernels' sources on the host twin, blocks and threads in both orders; and
+// cuda where there is a GPU.
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "backends/cuda/device.h"
 #include "graph/gpu_kernels.h"
@@ -20,8 +26,16 @@
 namespace mpt::test {
 
 inline bool is_wanted(const std::string& case_name) {
-    const char* part = std::getenv("MPT_OP_CASE");
-    return part == nullptr || case_name.find(part) != std::string::npos;
+    const char* wanted = std::getenv("MPT_OP_CASE");
+    if (wanted == nullptr || *wanted == 0) return true;
+    std::istringstream parts(wanted);
+    for (std::string part; std::getline(parts, part, '|');)
+        if (case_name.find(part) != std::string::npos) return true;
+    return false;
+}
+
+inline bool is_of_library(const Kernel& kernel) {
+    return kernel.name == "cudnn" || kernel.name == "cublaslt";
 }
 
 // Kernels and what they run on. Outputs of both devices of a backend must have the same bits.
@@ -30,6 +44,12 @@ struct Backend {
     const KernelTable& kernels;
     std::vector<gpu::Device*> devices;  // null: the CPU
     std::vector<int> threads;
+    // Those of NVIDIA's libraries alone, which a setting lets sum in any order: bits may differ then.
+    bool sums_in_any_order = false;
+};
+
+struct Coverage {
+    int checked = 0, not_begun = 0;
 };
 
 inline std::string case_name(const Sample& sample, DType dtype, std::string_view kernel) {
@@ -175,8 +195,8 @@ inline PreparedKernel prepared_on(gpu::Device* device, const Kernel& kernel, con
 }
 
 inline void check_kernel(const Sample& sample, const Signature& s, const Kernel& kernel, const Values& inputs,
-                         const Values& expected, const std::vector<gpu::Device*>& devices) {
-    gpu::Device* device = devices.front();
+                         const Values& expected, const Backend& backend) {
+    gpu::Device* device = backend.devices.front();
     const PreparedKernel prepared = prepared_on(device, kernel, s);
     const Outcome first = run_kernel(prepared, s, inputs, sample.op->must_alias, device);
     // cuDNN writes gradients of weights in the type of the data.
@@ -185,52 +205,104 @@ inline void check_kernel(const Sample& sample, const Signature& s, const Kernel&
     CHECK(difference(sample, s, first.values, expected, rounding) == "");
     CHECK(first.guards_intact);
     CHECK(first.inputs_unchanged);
-    for (gpu::Device* again : devices) {
+    // Whether they are the same is checked for fixed orders.
+    const auto check_again = [&](const Outcome& again) {
+        if (backend.sums_in_any_order)
+            CHECK(difference(sample, s, again.values, expected, rounding) == "");
+        else
+            CHECK(again.outputs == first.outputs);
+    };
+    for (gpu::Device* again : backend.devices) {
         // The host twin has one thread: the same order has the same bits.
-        if (again == device && devices.size() > 1) continue;
-        CHECK(run_kernel(prepared_on(again, kernel, s), s, inputs, sample.op->must_alias, again).outputs ==
-              first.outputs);
+        if (again == device && backend.devices.size() > 1) continue;
+        check_again(run_kernel(prepared_on(again, kernel, s), s, inputs, sample.op->must_alias, again));
     }
     for (const Alias alias : sample.op->may_alias) {
         if (s.in(alias.input) != s.out(alias.output)) continue;
         INFO("output " << alias.output << " in place of input " << alias.input);
         const Outcome in_place = run_kernel(prepared, s, inputs, {alias}, device);
-        CHECK(in_place.outputs == first.outputs);
+        check_again(in_place);
         CHECK(in_place.guards_intact);
         CHECK(in_place.inputs_unchanged);
     }
 }
 
-// Expected values of a case, made once for all kernels.
-inline void check_case(const Sample& sample, DType dtype, const Backend& backend) {
+inline std::string case_name(const Sample& sample, DType dtype, const Backend& backend,
+                             const Kernel& kernel) {
+    return case_name(sample, dtype, backend.name + " " + std::string(kernel.name));
+}
+
+// The kernels of a case that are to be checked, whether they take it or not.
+inline std::vector<const Kernel*> wanted_kernels(const Sample& sample, DType dtype, const Backend& backend) {
+    std::vector<const Kernel*> wanted;
     const auto found = backend.kernels.by_op.find(sample.op->name);
-    if (found == backend.kernels.by_op.end()) return;  // the completeness test tells
+    if (found == backend.kernels.by_op.end()) return wanted;  // the completeness test tells
+    for (const Kernel& kernel : found->second)
+        if (is_wanted(case_name(sample, dtype, backend, kernel)) &&
+            (!backend.sums_in_any_order || is_of_library(kernel)))
+            wanted.push_back(&kernel);
+    return wanted;
+}
+
+// How many kernels were checked. Expected values are made once for all of them.
+inline int check_case(const Sample& sample, DType dtype, const Backend& backend) {
+    int num_checked = 0;
     Values inputs, expected;
-    for (const Kernel& kernel : found->second) {
-        const std::string name = case_name(sample, dtype, backend.name + " " + std::string(kernel.name));
-        if (!is_wanted(name)) continue;
+    for (const Kernel* kernel : wanted_kernels(sample, dtype, backend)) {
+        bool checked = false;
         for (const int num_threads : backend.threads) {
             const Signature s = signature_of(sample, dtype, num_threads);
             const gpu::DeviceScope scope(backend.devices.front());
-            if (kernel.refusal != nullptr && !kernel.refusal(s).empty()) continue;
-            if (num_threads > 1 && kernel.name == "ref") continue;
+            if (kernel->refusal != nullptr && !kernel->refusal(s).empty()) continue;
+            if (num_threads > 1 && kernel->name == "ref") continue;
             if (expected.empty()) {
                 inputs = draw_inputs(sample, dtype);
                 expected = expected_outputs(sample, inputs);
             }
-            INFO(name << ", " << num_threads << " threads");
-            check_kernel(sample, s, kernel, inputs, expected, backend.devices);
+            INFO(case_name(sample, dtype, backend, *kernel) << ", " << num_threads << " threads");
+            check_kernel(sample, s, *kernel, inputs, expected, backend);
+            checked = true;
         }
+        if (checked) ++num_checked;
     }
+    return num_checked;
+}
+
+// Of each op its first sample, then the second ones and so on: what there is time for has all ops in it.
+inline std::vector<const Sample*> samples_in_turn() {
+    std::map<std::string_view, int> num_of_op;
+    std::vector<std::pair<int, const Sample*>> turns;
+    for (const Sample& sample : sample_table().samples)
+        turns.push_back({num_of_op[sample.op->name]++, &sample});
+    std::ranges::stable_sort(turns, {}, [](const auto& turn) { return turn.first; });
+    std::vector<const Sample*> samples;
+    for (const auto& [turn, sample] : turns) samples.push_back(sample);
+    return samples;
 }
 
 // Of the ops that `wanted` takes.
-inline void check_backend(
+inline Coverage check_backend(
     const Backend& backend,
     const std::function<bool(std::string_view op)>& wanted = [](std::string_view) { return true; }) {
-    for (const Sample& sample : sample_table().samples)
-        if (sample.tested_by.empty() && wanted(sample.op->name))
-            for (const DType dtype : dtypes_of(sample)) check_case(sample, dtype, backend);
+    const char* seconds = std::getenv("MPT_OP_SECONDS");
+    const auto begin = std::chrono::steady_clock::now();
+    const auto has_time = [&] {
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+        return seconds == nullptr || taken.count() < std::atof(seconds);
+    };
+    Coverage coverage;
+    for (const Sample* sample : samples_in_turn()) {
+        if (!sample->tested_by.empty() || !wanted(sample->op->name)) continue;
+        for (const DType dtype : dtypes_of(*sample))
+            if (has_time())
+                coverage.checked += check_case(*sample, dtype, backend);
+            else
+                coverage.not_begun += static_cast<int>(wanted_kernels(*sample, dtype, backend).size());
+    }
+    if (std::getenv("MPT_OP_CASE") != nullptr)
+        std::cout << backend.name << ": checked " << coverage.checked << " cases, not begun "
+                  << coverage.not_begun << std::endl;
+    return coverage;
 }
 
 }  // namespace mpt::test

@@ -67,20 +67,24 @@ void map_channels_kernel(F f, std::int64_t elements, std::int64_t channels, Y* y
     const std::int64_t packs = elements / kPack;
     const std::int64_t first = block_index() * num_threads() + thread_index();
     const bool aligned = channels % kPack == 0;
-    // In 32 bits: a division of 64 takes longer than the data does.
-    const auto packs_of_row = static_cast<std::uint32_t>(channels / kPack);
+    // In 32 bits: a division of 64 takes longer than the data does, and its registers spill. Unaligned
+    // channels begin anew every `channels` packs.
+    const auto period = static_cast<std::uint32_t>(aligned ? channels / kPack : channels);
     for (std::int64_t p = first; p < packs; p += num_blocks() * num_threads()) {
-        const std::int64_t channel = aligned
-                                         ? std::int64_t{static_cast<std::uint32_t>(p) % packs_of_row} * kPack
-                                         : p * kPack % channels;
+        std::uint32_t channel = static_cast<std::uint32_t>(p) % period * kPack;
+        if (!aligned) channel %= static_cast<std::uint32_t>(channels);
         float of_channel[F::kVectors][kPack];
         MPT_UNROLL
         for (int v = 0; v < F::kVectors; ++v) {
             if (aligned) {
                 load<kPack>(f.vectors[v] + channel, of_channel[v]);
             } else {
+                std::int64_t c = channel;
                 MPT_UNROLL
-                for (int k = 0; k < kPack; ++k) of_channel[v][k] = f.vectors[v][(channel + k) % channels];
+                for (int k = 0; k < kPack; ++k) {
+                    of_channel[v][k] = f.vectors[v][c];
+                    if (++c == channels) c = 0;
+                }
             }
         }
         float out[kPack];
@@ -94,8 +98,11 @@ void map_channels_kernel(F f, std::int64_t elements, std::int64_t channels, Y* y
         store<kPack>(y + p * kPack, out);
     }
     if (const std::int64_t i = packs * kPack + first; i < elements) {
+        // From the end of a row, of which there may be several in the tail.
+        std::int64_t channel = channels - (elements - i);
+        while (channel < 0) channel += channels;
         float at[F::kVectors];
-        for (int v = 0; v < F::kVectors; ++v) at[v] = f.vectors[v][i % channels];
+        for (int v = 0; v < F::kVectors; ++v) at[v] = f.vectors[v][channel];
         float out[1];
         map_pack<1>([&](std::int64_t, auto... values) { return f(at, values...); }, i, out, x...);
         store<1>(y + i, out);
@@ -108,6 +115,7 @@ void map_channels(Device& device, std::int64_t elements, std::int64_t channels, 
     if (elements == 0) return;
     constexpr int kPack = kPerPack<Y, X...>;
     MPT_CHECK(elements / kPack <= std::int64_t{0xffffffff}, "more than 2^32 packs in one tensor");
+    MPT_CHECK(channels <= std::int64_t{0xffffffff} / kPack, "too many channels");
     launch(device,
            {.blocks = blocks_for(device, elements, kMapThreads * kPack),
             .threads = kMapThreads,
