@@ -1,38 +1,69 @@
 #include "ops/cuda_kernel.h"
 #include "ops/max_pool/max_pool.h"
 
+// Unrolled, windows of f32 spill on sm_100.
+#ifdef MPT_HOST_TWIN
+#define MPT_ROLLED
+#else
+#define MPT_ROLLED _Pragma("unroll 1")
+#endif
+
 namespace mpt {
 
 namespace {
 
 struct Pool {
-    std::int64_t images, height, width, channels, out_h, out_w;
+    int images, height, width, channels, out_h, out_w;
     int window, stride, pad;
     const float *scale, *shift;  // of channels, or null
     bool relu;
 };
 
+// Where the pack with this number lies in [images, rows, columns, channels]. In 32 bits: a division of 64
+// takes long, and its registers spill.
+template <int pack>
+struct Place {
+    int c, column, row, image;
+    MPT_DEVICE Place(std::int64_t number, int channels, int rows, int columns) {
+        const auto packs = static_cast<std::uint32_t>(channels / pack);
+        const auto p = static_cast<std::uint32_t>(number);
+        const std::uint32_t pixel = p / packs, line = pixel / static_cast<std::uint32_t>(columns);
+        const std::uint32_t picture = line / static_cast<std::uint32_t>(rows);
+        c = static_cast<int>(p - pixel * packs) * pack;
+        column = static_cast<int>(pixel - line * static_cast<std::uint32_t>(columns));
+        row = static_cast<int>(line - picture * static_cast<std::uint32_t>(rows));
+        image = static_cast<int>(picture);
+    }
+};
+
+MPT_DEVICE std::int64_t pixel_at(const Pool& p, int image, int h, int w) {
+    return ((std::int64_t{image} * p.height + h) * p.width + w) * p.channels;
+}
+
+// The number of this thread's first pack.
+MPT_DEVICE std::int64_t first_pack() {
+    return gpu::block_index() * 256 + gpu::thread_index();
+}
+
 template <int pack, typename T>
 MPT_KERNEL(256)
 void forward_kernel(Pool p, const T* x, T* y, std::uint8_t* index) {
-    const std::int64_t elements = p.images * p.out_h * p.out_w * p.channels;
-    const std::int64_t step = gpu::num_blocks() * 256 * pack;
-    for (std::int64_t i = (gpu::block_index() * 256 + gpu::thread_index()) * pack; i < elements; i += step) {
-        const std::int64_t c = i % p.channels, pixel = i / p.channels;
-        const std::int64_t q = pixel % p.out_w, r = pixel / p.out_w % p.out_h,
-                           n = pixel / (p.out_w * p.out_h);
+    const std::int64_t packs = std::int64_t{p.images} * p.out_h * p.out_w * (p.channels / pack);
+    for (std::int64_t i = first_pack(); i < packs; i += gpu::num_blocks() * 256) {
+        const Place<pack> to(i, p.channels, p.out_h, p.out_w);
         float best[pack] = {}, place[pack], scale[pack] = {}, shift[pack] = {};
         if (p.scale != nullptr) {
-            gpu::load<pack>(p.scale + c, scale);
-            gpu::load<pack>(p.shift + c, shift);
+            gpu::load<pack>(p.scale + to.c, scale);
+            gpu::load<pack>(p.shift + to.c, shift);
         }
         for (int k = 0; k < pack; ++k) place[k] = -1;
-        for (int a = 0; a < p.window; ++a)
+        for (int a = 0; a < p.window; ++a) {
+            MPT_ROLLED
             for (int b = 0; b < p.window; ++b) {
-                const std::int64_t h = r * p.stride - p.pad + a, w = q * p.stride - p.pad + b;
+                const int h = to.row * p.stride - p.pad + a, w = to.column * p.stride - p.pad + b;
                 if (h < 0 || h >= p.height || w < 0 || w >= p.width) continue;
                 float v[pack];
-                gpu::load<pack>(x + ((n * p.height + h) * p.width + w) * p.channels + c, v);
+                gpu::load<pack>(x + pixel_at(p, to.image, h, w) + to.c, v);
                 for (int k = 0; k < pack; ++k) {
                     if (p.scale != nullptr) v[k] = v[k] * scale[k] + shift[k];
                     if (p.relu && v[k] < 0) v[k] = 0;
@@ -42,8 +73,9 @@ void forward_kernel(Pool p, const T* x, T* y, std::uint8_t* index) {
                     place[k] = static_cast<float>(a * p.window + b);
                 }
             }
-        gpu::store<pack>(y + i, best);
-        gpu::store<pack>(index + i, place);
+        }
+        gpu::store<pack>(y + i * pack, best);
+        gpu::store<pack>(index + i * pack, place);
     }
 }
 
@@ -51,43 +83,42 @@ void forward_kernel(Pool p, const T* x, T* y, std::uint8_t* index) {
 template <int pack, typename T>
 MPT_KERNEL(256)
 void backward_kernel(Pool p, const T* grad_y, const std::uint8_t* index, T* grad_x) {
-    const std::int64_t elements = p.images * p.height * p.width * p.channels;
-    const std::int64_t step = gpu::num_blocks() * 256 * pack;
-    for (std::int64_t i = (gpu::block_index() * 256 + gpu::thread_index()) * pack; i < elements; i += step) {
-        const std::int64_t c = i % p.channels, pixel = i / p.channels;
-        const std::int64_t w = pixel % p.width, h = pixel / p.width % p.height,
-                           n = pixel / (p.width * p.height);
+    const std::int64_t packs = std::int64_t{p.images} * p.height * p.width * (p.channels / pack);
+    for (std::int64_t i = first_pack(); i < packs; i += gpu::num_blocks() * 256) {
+        const Place<pack> to(i, p.channels, p.height, p.width);
         float sums[pack] = {};
         for (int a = p.window - 1; a >= 0; --a)
             for (int b = p.window - 1; b >= 0; --b) {
-                const std::int64_t down = h + p.pad - a, right = w + p.pad - b;
+                const int down = to.row + p.pad - a, right = to.column + p.pad - b;
                 if (down < 0 || right < 0 || down % p.stride != 0 || right % p.stride != 0) continue;
-                const std::int64_t r = down / p.stride, q = right / p.stride;
+                const int r = down / p.stride, q = right / p.stride;
                 if (r >= p.out_h || q >= p.out_w) continue;
-                const std::int64_t at = ((n * p.out_h + r) * p.out_w + q) * p.channels + c;
+                const std::int64_t at =
+                    ((std::int64_t{to.image} * p.out_h + r) * p.out_w + q) * p.channels + to.c;
                 float g[pack], chosen[pack];
                 gpu::load<pack>(grad_y + at, g);
                 gpu::load<pack>(index + at, chosen);
                 for (int k = 0; k < pack; ++k)
                     if (static_cast<int>(chosen[k]) == a * p.window + b) sums[k] += g[k];
             }
-        gpu::store<pack>(grad_x + i, sums);
+        gpu::store<pack>(grad_x + i * pack, sums);
     }
 }
 
 gpu::Launch shape_of(const gpu::Call& s, std::int64_t elements, int pack) {
+    MPT_CHECK(elements / pack <= std::int64_t{0xffffffff}, "more than 2^32 packs in one tensor");
     return {.blocks = gpu::blocks_for(*s.device, elements, std::int64_t{256} * pack), .threads_meet = false};
 }
 
 // Of either direction: x is the larger side.
 template <typename Attributes>
 Pool pool_of(const Attributes& a, const Shape& x, const Shape& y) {
-    return {x[0],
-            x[1],
-            x[2],
-            x[3],
-            y[1],
-            y[2],
+    return {static_cast<int>(x[0]),
+            static_cast<int>(x[1]),
+            static_cast<int>(x[2]),
+            static_cast<int>(x[3]),
+            static_cast<int>(y[1]),
+            static_cast<int>(y[2]),
             static_cast<int>(a.window),
             static_cast<int>(a.stride),
             static_cast<int>(a.pad),
