@@ -12,14 +12,14 @@ source, log, cubin, ptx = sys.argv[1:]
 # Kernels that must read or write 16 bytes at a time, as patterns of their names; a file's every pattern is to be found.
 WIDE = {
     "adam_update": ["update_kernel"],
-    "add_layer_norm": ["norm_forward_kernel", r"norm_backward\w*_kernel"],
+    "add_layer_norm": [r"norm_forward_kernel<\d+, [248],", r"norm_backward\w*_kernel<\d+, [248],"],
     "batch_norm": [r"column_partials_kernel<[48],", "map_channels_kernel<.*f16"],
     "cast": ["map_kernel<.*f16"],
     "channel_affine": ["map_channels_kernel<.*f16"],
     "channel_reductions": [r"column_partials_kernel<[48],", "map_channels_kernel<.*f16"],
     "gelu": ["map_kernel<Gelu<", "map_kernel<GeluBackward<"],
     "gradient_check": ["squares_kernel"],
-    "layer_norm": ["norm_forward_kernel", r"norm_backward\w*_kernel"],
+    "layer_norm": [r"norm_forward_kernel<\d+, [248],", r"norm_backward\w*_kernel<\d+, [248],"],
     "max_pool": [r"(for|back)ward_kernel<[48],"],
     "relu": ["map_kernel<.*f16"],
 }
