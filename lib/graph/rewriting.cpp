@@ -105,8 +105,8 @@ void remove_if_unused(Graph& graph, NodeId id) {
     remove_node(graph, id);
 }
 
-bool has_fast_kernel(const KernelTable& kernels, const Graph& graph, const OpType& op,
-                     const Attributes& attributes, const std::vector<ValueId>& inputs) {
+const Kernel* kernel_for(const KernelTable& kernels, const Graph& graph, const OpType& op,
+                         const Attributes& attributes, const std::vector<ValueId>& inputs) {
     Signature signature;
     signature.op = &op;
     signature.attributes = attributes;
@@ -115,7 +115,12 @@ bool has_fast_kernel(const KernelTable& kernels, const Graph& graph, const OpTyp
         signature.present.push_back(id != kNone);
     }
     signature.outputs = op.infer(attributes, signature.inputs);
-    const Kernel* kernel = choose_kernel(kernels, signature, nullptr);
+    return choose_kernel(kernels, signature, nullptr);
+}
+
+bool has_fast_kernel(const KernelTable& kernels, const Graph& graph, const OpType& op,
+                     const Attributes& attributes, const std::vector<ValueId>& inputs) {
+    const Kernel* kernel = kernel_for(kernels, graph, op, attributes, inputs);
     // "own": what a GPU falls back on where its library knows no such fused form.
     return kernel != nullptr && kernel->name != "ref" && kernel->name != "own";
 }

@@ -43,6 +43,9 @@ void remove_node(Graph& graph, NodeId id);
 // Marks it dead if nothing reads its outputs.
 void remove_if_unused(Graph& graph, NodeId id);
 
+// The kernel that would run such a node, or null.
+const Kernel* kernel_for(const KernelTable& kernels, const Graph& graph, const OpType& op,
+                         const Attributes& attributes, const std::vector<ValueId>& inputs);
 // Whether a kernel that is more than the plain reference runs such a node.
 bool has_fast_kernel(const KernelTable& kernels, const Graph& graph, const OpType& op,
                      const Attributes& attributes, const std::vector<ValueId>& inputs);

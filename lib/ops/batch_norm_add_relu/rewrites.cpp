@@ -15,15 +15,7 @@ namespace {
 
 bool library_runs(const KernelTable& kernels, const Graph& graph, const OpType& op,
                   const Attributes& attributes, const std::vector<ValueId>& inputs) {
-    Signature signature;
-    signature.op = &op;
-    signature.attributes = attributes;
-    for (const ValueId id : inputs) {
-        signature.inputs.push_back(id == kNone ? TensorType{} : graph.type(id));
-        signature.present.push_back(id != kNone);
-    }
-    signature.outputs = op.infer(attributes, signature.inputs);
-    const Kernel* kernel = choose_kernel(kernels, signature, nullptr);
+    const Kernel* kernel = kernel_for(kernels, graph, op, attributes, inputs);
     return kernel != nullptr && kernel->name == "cudnn";
 }
 
